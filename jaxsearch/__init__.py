@@ -1,0 +1,1 @@
+"""AlphaZero-class search on an accelerator, in JAX."""

@@ -1,0 +1,124 @@
+"""The JAX backend: guard it before it starts, choose it, say which one it is.
+
+Programs, tests and benchmarks call `protect()` first thing. Importing this module
+imports no JAX.
+"""
+
+import importlib.metadata
+import os
+import platform as host
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import jax
+
+PLATFORMS = ("auto", "cpu", "gpu", "tpu")
+
+# JAX's default CPU fusion gives wrong sums of squares of vmapped matrix-vector products
+# in jaxlib 0.10.2 (https://github.com/jax-ml/jax/issues/39103) and slows convolutions
+# in all of these. An empty list of fusion types switches it off. XLA stops the program
+# at a flag that it does not know, so only versions that were tried are listed.
+_FLAG = "--xla_cpu_experimental_ynn_fusion_type"
+_JAXLIB_WITH_FLAG = ("0.10.2", "0.11.2", "0.12.0.1")
+
+_INSTALL_HINT = {
+    "cpu": "unset JAX_PLATFORMS, or let it include cpu",
+    "gpu": 'install JAX for NVIDIA GPUs with: pip install "jaxsearch[cuda]"',
+    "tpu": 'install JAX for TPUs with: pip install "jaxsearch[tpu]"',
+}
+
+
+def protect() -> None:
+    """Switches JAX's faulty CPU fusion off, before JAX starts its backend.
+
+    Adds one flag to the environment variable XLA_FLAGS where the installed jaxlib is
+    known to have it. Flags that the user set stay, this one included. Calling it again
+    does nothing.
+
+    Warns:
+      RuntimeWarning: JAX has already started without the flag, so that it is too late.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if _FLAG in flags:
+        return
+    if importlib.metadata.version("jaxlib") not in _JAXLIB_WITH_FLAG:
+        return
+    if _backend_started():
+        warnings.warn(
+            f"JAX has already started without XLA_FLAGS={_FLAG}= and on the CPU may be "
+            "slow or wrong: call jaxsearch.backend.protect() before any JAX work",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return
+    os.environ["XLA_FLAGS"] = f"{flags} {_FLAG}=".strip()
+
+
+def select(platform: str = "auto") -> "jax.Device":
+    """Makes a platform JAX's default and returns its first device.
+
+    Args:
+      platform: "auto" takes what JAX prefers (an accelerator if it sees one), "cpu",
+        "gpu" and "tpu" accept nothing else. Choose before any JAX work, so that "cpu"
+        leaves an accelerator untouched.
+
+    Raises:
+      ValueError: an unknown name, or JAX cannot reach such a device.
+    """
+    if platform not in PLATFORMS:
+        raise ValueError(
+            f"unknown device {platform!r}: choose one of {', '.join(PLATFORMS)}"
+        )
+    import jax
+
+    if platform == "cpu" and not _backend_started():
+        jax.config.update("jax_platforms", "cpu")
+    try:
+        if platform == "auto":
+            return jax.devices()[0]
+        device = jax.devices(platform)[0]
+    except RuntimeError as error:
+        raise ValueError(_absent(platform)) from error
+    if device.platform != jax.devices()[0].platform:
+        jax.config.update("jax_default_device", device)
+    return device
+
+
+def describe() -> str:
+    """One line: backend, device count and kind, and the versions that matter."""
+    import jax
+
+    default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    devices = jax.devices(default.platform if default else None)
+    count = f"{len(devices)} device" + ("s" if len(devices) != 1 else "")
+    versions = (f"{name} {importlib.metadata.version(name)}" for name in _VERSIONS)
+    return (
+        f"backend {devices[0].platform}, {count} ({devices[0].device_kind}), "
+        f"{', '.join(versions)}, python {host.python_version()}"
+    )
+
+
+_VERSIONS = ("jax", "jaxlib")
+
+
+def _backend_started() -> bool:
+    """Whether JAX holds devices already; the bridge is loaded with `import jax`."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return bridge is not None and bridge.backends_are_initialized()
+
+
+def _absent(platform: str) -> str:
+    import jax
+
+    restricted = os.environ.get("JAX_PLATFORMS")
+    try:
+        present = ", ".join(sorted({device.platform for device in jax.devices()}))
+    except RuntimeError:
+        present = "none"
+    because = f" (JAX_PLATFORMS={restricted})" if restricted else ""
+    hint = _INSTALL_HINT["cpu" if platform == "auto" else platform]
+    return (
+        f"asked for device {platform!r}, but JAX sees only: {present}{because}; {hint}"
+    )
