@@ -9,10 +9,6 @@ import os
 import platform as host
 import sys
 import warnings
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import jax
 
 PLATFORMS = ("auto", "cpu", "gpu", "tpu")
 
@@ -21,7 +17,7 @@ PLATFORMS = ("auto", "cpu", "gpu", "tpu")
 # in all of these. An empty list of fusion types switches it off. XLA stops the program
 # at a flag that it does not know, so only versions that were tried are listed.
 _FLAG = "--xla_cpu_experimental_ynn_fusion_type"
-_JAXLIB_WITH_FLAG = ("0.10.2", "0.11.2", "0.12.0.1")
+_JAXLIBS = ("0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.0.1")
 
 _INSTALL_HINT = {
     "cpu": "unset JAX_PLATFORMS, or let it include cpu",
@@ -43,7 +39,7 @@ def protect() -> None:
     flags = os.environ.get("XLA_FLAGS", "")
     if _FLAG in flags:
         return
-    if importlib.metadata.version("jaxlib") not in _JAXLIB_WITH_FLAG:
+    if importlib.metadata.version("jaxlib") not in _JAXLIBS:
         return
     if _backend_started():
         warnings.warn(
@@ -56,13 +52,13 @@ def protect() -> None:
     os.environ["XLA_FLAGS"] = f"{flags} {_FLAG}=".strip()
 
 
-def select(platform: str = "auto") -> "jax.Device":
-    """Makes a platform JAX's default and returns its first device.
+def select(platform: str = "auto") -> None:
+    """Makes a platform JAX's default for everything that follows.
 
     Args:
-      platform: "auto" takes what JAX prefers (an accelerator if it sees one), "cpu",
-        "gpu" and "tpu" accept nothing else. Choose before any JAX work, so that "cpu"
-        leaves an accelerator untouched.
+      platform: "auto" takes what JAX prefers, an accelerator where it sees one; "cpu",
+        "gpu" and "tpu" accept nothing else. Called before any JAX work, "cpu" leaves an
+        accelerator untouched.
 
     Raises:
       ValueError: an unknown name, or JAX cannot reach such a device.
@@ -76,14 +72,11 @@ def select(platform: str = "auto") -> "jax.Device":
     if platform == "cpu" and not _backend_started():
         jax.config.update("jax_platforms", "cpu")
     try:
-        if platform == "auto":
-            return jax.devices()[0]
-        device = jax.devices(platform)[0]
+        device = jax.devices(None if platform == "auto" else platform)[0]
+        if device.platform != jax.default_backend():
+            jax.config.update("jax_default_device", device)
     except RuntimeError as error:
         raise ValueError(_absent(platform)) from error
-    if device.platform != jax.devices()[0].platform:
-        jax.config.update("jax_default_device", device)
-    return device
 
 
 def describe() -> str:
@@ -93,14 +86,11 @@ def describe() -> str:
     default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
     devices = jax.devices(default.platform if default else None)
     count = f"{len(devices)} device" + ("s" if len(devices) != 1 else "")
-    versions = (f"{name} {importlib.metadata.version(name)}" for name in _VERSIONS)
+    jax_version, jaxlib_version = map(importlib.metadata.version, ("jax", "jaxlib"))
     return (
         f"backend {devices[0].platform}, {count} ({devices[0].device_kind}), "
-        f"{', '.join(versions)}, python {host.python_version()}"
+        f"jax {jax_version}, jaxlib {jaxlib_version}, python {host.python_version()}"
     )
-
-
-_VERSIONS = ("jax", "jaxlib")
 
 
 def _backend_started() -> bool:
