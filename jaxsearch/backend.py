@@ -19,11 +19,14 @@ PLATFORMS = ("auto", "cpu", "gpu", "tpu")
 _FLAG = "--xla_cpu_experimental_ynn_fusion_type"
 _JAXLIBS = ("0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.0.1")
 
-_INSTALL_HINT = {
-    "cpu": "unset JAX_PLATFORMS, or let it include cpu",
+_INSTALL = {
     "gpu": 'install JAX for NVIDIA GPUs with: pip install "jaxsearch[cuda]"',
     "tpu": 'install JAX for TPUs with: pip install "jaxsearch[tpu]"',
 }
+
+# What JAX raises for a platform that is not there; the second one where JAX_PLATFORMS
+# leaves nothing.
+_ABSENT = (RuntimeError, AssertionError)
 
 
 def protect() -> None:
@@ -75,7 +78,7 @@ def select(platform: str = "auto") -> None:
         device = jax.devices(None if platform == "auto" else platform)[0]
         if device.platform != jax.default_backend():
             jax.config.update("jax_default_device", device)
-    except RuntimeError as error:
+    except _ABSENT as error:
         raise ValueError(_absent(platform)) from error
 
 
@@ -102,13 +105,14 @@ def _backend_started() -> bool:
 def _absent(platform: str) -> str:
     import jax
 
-    restricted = os.environ.get("JAX_PLATFORMS")
     try:
         present = ", ".join(sorted({device.platform for device in jax.devices()}))
-    except RuntimeError:
+    except _ABSENT:
         present = "none"
-    because = f" (JAX_PLATFORMS={restricted})" if restricted else ""
-    hint = _INSTALL_HINT["cpu" if platform == "auto" else platform]
+    remedies = [_INSTALL[platform]] if platform in _INSTALL else []
+    if restricted := os.environ.get("JAX_PLATFORMS"):
+        remedies.insert(0, f"unset JAX_PLATFORMS (now {restricted})")
     return (
-        f"asked for device {platform!r}, but JAX sees only: {present}{because}; {hint}"
+        f"asked for device {platform!r}, but the devices that JAX sees are: {present}; "
+        + ", and ".join(remedies)
     )
