@@ -1,7 +1,7 @@
 """The JAX backend: guard it before it starts, choose it, say which one it is.
 
-Programs, tests and benchmarks call `protect()` first thing. Importing this module
-imports no JAX.
+Programs, tests and benchmarks call `protect()` first thing. JAX is imported only inside
+the functions that need it.
 """
 
 import importlib.metadata

@@ -1,0 +1,39 @@
+# Everything needs Python 3.11 to 3.13 with pip, and nothing else. Another Python:
+#   make setup PYTHON=python3.12
+# Flags of the programs go through ARGS:
+#   make train ARGS="--help"
+
+PYTHON ?= python3
+BIN := .venv/bin
+.DEFAULT_GOAL := setup
+.PHONY: setup train evaluate test bench
+
+setup: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit("jaxsearch needs Python 3.11 to 3.13, but $(PYTHON) is %d.%d: give another one, as in  make $(MAKECMDGOALS) PYTHON=python3.12" % v)'
+	@if command -v uv > /dev/null; then \
+	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
+	  uv pip install --python $(BIN)/python --editable '.[dev]' --constraint constraints.txt; \
+	else \
+	  $(PYTHON) -m venv .venv && \
+	  $(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt; \
+	fi
+	@touch $@
+	@echo "installed into .venv"
+
+train: setup
+	$(BIN)/python train.py $(ARGS)
+
+evaluate: ARGS ?= positions runs/connect_four
+evaluate: setup
+	$(BIN)/python evaluate.py $(ARGS)
+
+test: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest
+
+bench: setup
+	$(BIN)/python -m benchmarks.search $(ARGS)
