@@ -1,0 +1,80 @@
+"""Checks of what the user passes in and what the user's model returns.
+
+All of them look at Python numbers, shapes and dtypes, so they run before anything is
+compiled and cost nothing afterwards.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+
+from jaxsearch.search.tree import Tree
+
+
+def check_arguments(
+    root: mctx.RootFnOutput,
+    num_simulations: int,
+    invalid_actions: jax.Array | None,
+    max_depth: int | None,
+) -> None:
+    """Raises ValueError for counts below 1 and shapes that do not fit together."""
+    counts = {"num_simulations": num_simulations}
+    if max_depth is not None:
+        counts["max_depth"] = max_depth
+    for name, count in counts.items():
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(
+                f"{name} must be a whole number of at least 1, got {count!r}"
+            )
+    shape = jnp.shape(root.prior_logits)
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(
+            f"root.prior_logits has shape {shape}, expected [B, A]: a row of logits "
+            "for each of B searches, at least one of each"
+        )
+    if jnp.shape(root.value) != shape[:1]:
+        raise ValueError(
+            f"root.value has shape {jnp.shape(root.value)}, expected {shape[:1]}: one "
+            "value for each row of root.prior_logits"
+        )
+    for path, leaf in jax.tree_util.tree_leaves_with_path(root.embedding):
+        if jnp.shape(leaf)[:1] != shape[:1]:
+            raise ValueError(
+                f"root.embedding{jax.tree_util.keystr(path)} has shape "
+                f"{jnp.shape(leaf)}, expected the batch size {shape[0]} first"
+            )
+    if invalid_actions is not None and jnp.shape(invalid_actions) != shape:
+        raise ValueError(
+            f"invalid_actions has shape {jnp.shape(invalid_actions)}, expected "
+            f"{shape}, the shape of root.prior_logits"
+        )
+
+
+def check_output(output: mctx.RecurrentFnOutput, embedding: Any, tree: Tree) -> None:
+    """Checks what the user's model returned, while tracing."""
+    batch_size, num_actions = tree.root_children.shape
+    expected = {
+        "prior_logits": (batch_size, num_actions),
+        "value": (batch_size,),
+        "reward": (batch_size,),
+        "discount": (batch_size,),
+    }
+    for name, shape in expected.items():
+        got = jnp.shape(getattr(output, name))
+        if got != shape:
+            raise ValueError(
+                f"recurrent_fn returned {name} of shape {got}, expected {shape}: one "
+                f"row for each of the {batch_size} searches of the batch"
+            )
+    of_root = jax.tree.map(
+        lambda x: (x.dtype, (batch_size, *x.shape[2:])), tree.embeddings
+    )
+    returned = jax.tree.map(lambda x: (x.dtype, x.shape), embedding)
+    if returned != of_root:
+        raise ValueError(
+            f"recurrent_fn returned an embedding of (dtype, shape) {returned}, "
+            f"expected that of root.embedding: {of_root}"
+        )

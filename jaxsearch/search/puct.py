@@ -1,0 +1,140 @@
+# pyright: reportCallIssue=false
+# (the fields of mctx's dataclasses are not visible to type checkers)
+"""PUCT: search guided by a policy prior and mean values.
+
+Sources: the log schedule and the normalised values are those of MuZero (Schrittwieser
+et al. 2020, appendix B, https://arxiv.org/abs/1911.08265), the constant c_puct that of
+AlphaGo Zero (Silver et al. 2017, methods, "Select").
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+from jax.typing import ArrayLike
+
+from jaxsearch.search.loop import NodeStatistics, search
+from jaxsearch.search.moves import sample_action
+
+QTransform = Callable[[NodeStatistics], jax.Array]
+"""Value scores [B, C] of a node's columns, unvisited ones included."""
+
+
+def qtransform_by_parent_and_siblings(
+    node: NodeStatistics, *, epsilon: float = 1e-8
+) -> jax.Array:
+    """Q scaled to [0, 1] by the range of V(node) and the visited Q; unvisited: 0."""
+    visited = node.visit_counts > 0
+    node_value = node.node_value[:, None]
+    known = jnp.where(visited, node.qvalues, node_value)
+    lowest = jnp.minimum(jnp.min(known, axis=1, keepdims=True), node_value)
+    highest = jnp.maximum(jnp.max(known, axis=1, keepdims=True), node_value)
+    scaled = (node.qvalues - lowest) / jnp.maximum(highest - lowest, epsilon)
+    return jnp.where(visited, scaled, 0)
+
+
+def qtransform_fixed_scale(
+    node: NodeStatistics, *, first_play_urgency: ArrayLike = 0.0
+) -> jax.Array:
+    """Q as it is, on the scale of the model's values; unvisited: the given constant."""
+    return jnp.where(node.visit_counts > 0, node.qvalues, first_play_urgency)
+
+
+def puct_policy(
+    params: Any,
+    rng_key: jax.Array,
+    root: mctx.RootFnOutput,
+    recurrent_fn: mctx.RecurrentFn,
+    num_simulations: int,
+    invalid_actions: jax.Array | None = None,
+    max_depth: int | None = None,
+    *,
+    qtransform: QTransform = qtransform_by_parent_and_siblings,
+    dirichlet_fraction: ArrayLike = 0.25,
+    dirichlet_alpha: ArrayLike = 0.3,
+    pb_c_init: ArrayLike = 1.25,
+    pb_c_base: ArrayLike = 19652,
+    c_puct: ArrayLike | None = None,
+    temperature: ArrayLike = 1.0,
+    count_root_evaluation: bool = True,
+) -> mctx.PolicyOutput:
+    """Searches B positions with PUCT; arguments and defaults as `mctx.muzero_policy`.
+
+    At each node the column with the highest
+
+        qtransform(Q(a)) + c * P(a) * sqrt(N) / (1 + N(a))
+
+    is followed, where N counts the visits of the node, its own evaluation included, and
+    c = pb_c_init + log((N + pb_c_base + 1) / pb_c_base), or the constant `c_puct`.
+    Of equal columns the first is followed: at the root the lowest action, below it the
+    child that was visited first. With untied scores the visit counts equal mctx's.
+
+    Args:
+      params, rng_key, root, recurrent_fn, num_simulations, invalid_actions, max_depth:
+        see `jaxsearch.search.loop.search`; rng_key is consumed.
+      qtransform: the value score of a column. Default: as in mctx. With `c_puct`,
+        AlphaGo Zero's rule takes `qtransform_fixed_scale`.
+      dirichlet_fraction: share of Dirichlet noise in the root prior; 0 for none, as
+        wanted for playing and measuring.
+      dirichlet_alpha: concentration of that noise.
+      pb_c_init, pb_c_base: the log schedule of c; not used with `c_puct`.
+      c_puct: a constant c, a number or one for each row [B].
+      temperature: of the move choice, see `sample_action`.
+      count_root_evaluation: False starts the root at N = 0, as AlphaZero's pseudocode.
+
+    Returns:
+      `mctx.PolicyOutput`: `action` [B] int32, sampled from the visits; `action_weights`
+      [B, A], the visit shares; `search_tree`, a `jaxsearch.Tree`. A row without a legal
+      action is not searched: its action is `NO_ACTION` and its weights are 0.
+
+    Raises:
+      ValueError: see `jaxsearch.search.loop.search`.
+    """
+    action_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
+
+    def score(node: NodeStatistics) -> jax.Array:
+        visits = node.node_visits.astype(node.qvalues.dtype)
+        if c_puct is None:
+            c = pb_c_init + jnp.log((visits + pb_c_base + 1) / pb_c_base)
+        else:
+            c = c_puct
+        exploration = (c * jnp.sqrt(visits))[:, None] * node.prior_probs
+        scores = qtransform(node) + exploration / (1 + node.visit_counts)
+        return jnp.where(node.prior_probs > 0, scores, -jnp.inf)
+
+    tree = search(
+        params,
+        search_key,
+        root=_add_dirichlet_noise(
+            dirichlet_key, root, dirichlet_fraction, dirichlet_alpha
+        ),
+        recurrent_fn=recurrent_fn,
+        root_score=score,
+        interior_score=score,
+        num_simulations=num_simulations,
+        max_depth=max_depth,
+        invalid_actions=invalid_actions,
+        count_root_evaluation=count_root_evaluation,
+    )
+    action_weights = jnp.where(
+        tree.root_finished[:, None], 0, tree.summary().visit_probs
+    )
+    return mctx.PolicyOutput(
+        action=sample_action(action_key, action_weights, temperature),
+        action_weights=action_weights,
+        search_tree=tree,
+    )
+
+
+def _add_dirichlet_noise(key, root, fraction, alpha):
+    """Mixes noise into the root prior of all actions, as mctx does, before masking."""
+    if isinstance(fraction, int | float) and fraction == 0:
+        return root
+    probs = jax.nn.softmax(root.prior_logits, axis=-1)
+    batch_size, num_actions = probs.shape
+    noise = jax.random.dirichlet(key, jnp.full([num_actions], alpha), (batch_size,))
+    probs = (1 - fraction) * probs + fraction * noise
+    logits = jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
+    return root.replace(prior_logits=logits)
