@@ -1,0 +1,24 @@
+"""Games as pure JAX functions: one contract, one file a game."""
+
+from envs.check import check_env
+from envs.connect_four import ConnectFour, ConnectFourState
+from envs.env import Env, State, Symmetries, win_rewards
+from envs.nim import Nim, NimState
+from envs.registry import make, names
+from envs.tic_tac_toe import TicTacToe, TicTacToeState
+
+__all__ = [
+    "ConnectFour",
+    "ConnectFourState",
+    "Env",
+    "Nim",
+    "NimState",
+    "State",
+    "Symmetries",
+    "TicTacToe",
+    "TicTacToeState",
+    "check_env",
+    "make",
+    "names",
+    "win_rewards",
+]

@@ -1,0 +1,52 @@
+"""The worked example of docs/add_a_game.md, run as it stands there."""
+
+import functools
+import pathlib
+import re
+
+import pytest
+
+import envs
+
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "add_a_game.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def guide():
+    """The names that the guide's code defines, after all of it has run."""
+    names = {"__name__": "add_a_game"}
+    for block in BLOCKS:
+        exec(compile(block, str(GUIDE), "exec"), names)
+    return names
+
+
+def test_guide_runs_and_its_game_passes_the_check(guide):
+    assert len(BLOCKS) == 3
+    assert "envs.check_env(Treblecross())" in BLOCKS[1]
+    assert guide["won"].terminated
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6, 7])
+def test_guide_s_game_is_won_by_the_first_but_for_six_cells(guide, size):
+    # A mark next to, or one off another loses, so that a mark takes its cell and two on
+    # either side: octal game 0.007 on size + 2 cells, whose nim-values
+    # start 0 0 0 1 1 1 2 2 0 3 (Berlekamp, Conway and Guy, Winning Ways, chapter 4).
+    env = guide["Treblecross"](size=size)
+    read = functools.cache(lambda text: bool(env.from_text(text).terminated))
+
+    @functools.cache
+    def mover_wins(text):
+        for cell in (cell for cell in range(size) if text[cell] == "."):
+            after = text[:cell] + "X" + text[cell + 1 :]
+            if read(after) or not mover_wins(after):
+                return True
+        return False
+
+    assert mover_wins("." * size) == (size != 6)
+
+
+def test_guide_lists_every_member_that_a_game_writes():
+    text = GUIDE.read_text()
+    for name in [*envs.Env.__abstractmethods__, *envs.Env.__annotations__]:
+        assert f"`{name}" in text, name
