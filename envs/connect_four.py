@@ -172,7 +172,7 @@ def _won_by_one_stone(stones: np.ndarray, winner: int) -> bool:
         top = (occupied[column] + 1) >> 1
         before = stones[winner].copy()
         before[column] &= ~top
-        if before[column] != stones[winner][column] and not _has_four(before):
+        if not _has_four(before):
             return True
     return False
 
