@@ -8,20 +8,22 @@ from flax import nnx
 
 from nets.net import Net, output_init
 
+# Cells with nothing near them are exactly zero in a new net; with a small epsilon their
+# gradients would be hundreds of times those of the other cells.
+EPSILON = 1e-2
+
 
 class ResNet(Net):
     """A stem, `depth` residual blocks of two 3x3 convolutions, and two heads.
 
     AlphaZero's net (Silver et al. 2018, https://arxiv.org/abs/1712.01815) with
-    pre-activation blocks, x + conv(relu(conv(relu(x)))), and no normalisation. Batch
-    normalisation keeps running statistics: self-play would use stale ones while the
-    learner uses fresh ones, and rows of a batch would depend on each other. Layer and
-    group normalisation have neither fault but read all activations once more, which on
-    a CPU costs time that is better spent on searching. What normalisation gives, a
-    well-scaled start at any depth, comes from the initial weights instead (Fixup,
-    Zhang et al. 2019, https://arxiv.org/abs/1901.09321): the last convolution of a
-    block starts at zero, so that the block starts as the identity, and the first one
-    starts smaller the deeper the net, by depth^-1/2.
+    pre-activation blocks, x + conv(relu(norm(conv(relu(x))))), and another norm before
+    the heads. Batch normalisation keeps running statistics: self-play would use stale
+    ones while the learner uses fresh ones, and rows of a batch would depend on each
+    other. The norm here is RMSNorm over the channels of one cell (Zhang and Sennrich
+    2019, https://arxiv.org/abs/1910.07467): no statistics are kept, and one pass over
+    the activations is little beside a convolution. The last convolution of a block
+    starts at zero, so that a net of any depth starts as its stem and heads alone.
 
     `width` is the number of channels, `depth` the number of blocks. The policy head is
     a 1x1 convolution to `policy_channels` and a dense layer; the value head a 1x1
@@ -59,25 +61,27 @@ class ResNet(Net):
         *board, channels = self.observation_shape
         cells = math.prod(board)
         he = nnx.initializers.he_normal()
-        he_scaled = nnx.initializers.variance_scaling(
-            2 / depth, "fan_in", "truncated_normal"
-        )
         zeros = nnx.initializers.zeros
         conv = functools.partial(nnx.Conv, dtype=self.dtype, rngs=rngs)
         dense = functools.partial(nnx.Linear, dtype=self.dtype, rngs=rngs)
+        norm = functools.partial(
+            nnx.RMSNorm, width, epsilon=EPSILON, dtype=self.dtype, rngs=rngs
+        )
 
         self.stem = conv(channels, width, (3, 3), kernel_init=he)
         self.blocks = nnx.List(
             [
                 nnx.List(
                     [
-                        conv(width, width, (3, 3), kernel_init=he_scaled),
+                        conv(width, width, (3, 3), kernel_init=he),
+                        norm(),
                         conv(width, width, (3, 3), kernel_init=zeros),
                     ]
                 )
                 for _ in range(depth)
             ]
         )
+        self.norm = norm()
         self.policy_conv = conv(width, policy_channels, (1, 1), kernel_init=he)
         self.policy_out = dense(
             cells * policy_channels, self.num_actions, kernel_init=output_init
@@ -88,9 +92,9 @@ class ResNet(Net):
 
     def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         x = self.stem(x)
-        for first, last in self.blocks:
-            x = x + last(nnx.relu(first(nnx.relu(x))))
-        x = nnx.relu(x)
+        for first, norm, last in self.blocks:
+            x = x + last(nnx.relu(norm(first(nnx.relu(x)))))
+        x = nnx.relu(self.norm(x))
 
         policy = nnx.relu(self.policy_conv(x)).reshape(x.shape[0], -1)
         value = nnx.relu(self.value_conv(x)).reshape(x.shape[0], -1)
