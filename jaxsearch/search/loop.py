@@ -49,12 +49,11 @@ Of two unvisited actions the one with the higher prior must not score lower.
 
 
 class _Descent(NamedTuple):
-    """B descents; the last step of each leads from `parent` by `action` to `child`."""
+    """B descents; the last step of each leads from `parent` to `child`."""
 
     depth: jax.Array  # [] int32: steps of the longest descent so far
     walking: jax.Array  # [B] bool
     parent: jax.Array  # [B] int32
-    action: jax.Array  # [B] int32
     child: jax.Array  # [B] int32: node or NO_CHILD
     path: jax.Array  # [D, B] int32: node left at each depth, N past a row's end
 
@@ -107,7 +106,7 @@ def search(
         descent = _descend(tree, root_action, interior_score, searched, num_steps)
         new_node = (simulation + 1).astype(jnp.int32)
         tree, leaf, value = _expand(
-            tree, descent, params, expand_key, recurrent_fn, new_node
+            tree, descent, root_action, params, expand_key, recurrent_fn, new_node
         )
         return key, _back_up(tree, descent, root_action, leaf, value)
 
@@ -186,7 +185,6 @@ def _descend(tree, root_action, interior_score, searched, num_steps) -> _Descent
         depth=jnp.int32(1),
         walking=searched & goes_on(child, 1),
         parent=jnp.zeros_like(root_action),
-        action=root_action,
         child=child,
         path=jnp.repeat(no_node[None, :], num_steps, axis=0)
         .at[0]
@@ -196,12 +194,10 @@ def _descend(tree, root_action, interior_score, searched, num_steps) -> _Descent
     def step(descent):
         node, walking, depth = descent.child, descent.walking, descent.depth
         child = _select_child(tree, node, walking, interior_score)
-        next_action = _pick(tree.next_action, node)
         return _Descent(
             depth=depth + 1,
             walking=walking & goes_on(child, depth + 1),
             parent=jnp.where(walking, node, descent.parent),
-            action=jnp.where(walking, next_action, descent.action),
             child=jnp.where(walking, child, descent.child),
             path=jax.lax.dynamic_update_index_in_dim(
                 descent.path, jnp.where(walking, node, no_node), depth, axis=0
@@ -248,13 +244,17 @@ def _select_child(tree, node, walking, interior_score):
     return jax.lax.switch(branch, [partial(select, width) for width in widths])
 
 
-def _expand(tree, descent, params, key, recurrent_fn, new_node):
+def _expand(tree, descent, root_action, params, key, recurrent_fn, new_node):
     """Evaluates the last edge of each row; returns the tree, the leaf and its value.
 
     Every row fills its slot `new_node`; only rows that reached an unvisited edge link
     it into their tree.
     """
-    parent, action, child = descent.parent, descent.action, descent.child
+    parent, child = descent.parent, descent.child
+    unvisited = jnp.where(
+        parent == Tree.ROOT, root_action, _pick(tree.next_action, parent)
+    )
+    action = jnp.where(child == Tree.NO_CHILD, unvisited, _pick(tree.actions, child))
     embedding = jax.tree.map(lambda x: _pick(x, parent), tree.embeddings)
     output, embedding = recurrent_fn(params, key, action, embedding)
     check_output(output, embedding, tree)

@@ -1,0 +1,232 @@
+"""The visit counts of `puct_policy` equal those of `mctx.muzero_policy`.
+
+Over 10,000 random roots are searched by both, and by the plain Python reference. The
+programs round differently and mctx adds noise of up to 1e-7 to its scores, so they may
+part where two actions are nearly equal. Which rows may do so is decided by the
+reference alone, from the gaps between the best and the second-best score that it met.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import mctx
+import numpy as np
+import pytest
+
+from jaxsearch import puct_policy
+from tests.search import reference_puct
+from tests.search.table_model import (
+    Tables,
+    random_mask,
+    random_tables,
+    recurrent_fn,
+    root_of,
+    with_finished_value,
+)
+
+# A row is untied where all gaps of the reference are wider than this.
+MIN_GAP = {np.float32: 1e-5, np.float64: 3e-7}
+TOLERANCE = {np.float32: 2e-5, np.float64: 1e-10}
+MIN_UNTIED_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class Game:
+    """Options of `random_tables`, and how its roots are searched."""
+
+    options: tuple = ()
+    root_mask: bool = False
+    dirichlet_fraction: float = 0.0
+    temperature: float = 1.0
+
+
+ZERO_SUM = Game()
+MASKED = Game((("illegal", 0.4),), True, 0.25, 0.0)
+FINISHING = Game((("terminals", 0.2), ("illegal", 0.3)), True)
+MIXED = Game(
+    (("discounts", (-1.0, 1.0, 0.9)), ("terminals", 0.1), ("rewards", 0.5)),
+    root_mask=True,
+    dirichlet_fraction=0.25,
+    temperature=0.5,
+)
+ALL = (ZERO_SUM, MASKED, FINISHING, MIXED)
+
+
+@dataclass(frozen=True)
+class Case:
+    batch_size: int
+    num_actions: int
+    num_simulations: int
+    dtype: type = np.float32
+    max_depth: int | None = None
+    games: tuple[Game, ...] = ALL
+
+    def __str__(self):
+        shape = f"B{self.batch_size}-A{self.num_actions}-N{self.num_simulations}"
+        depth = f"-depth{self.max_depth}" if self.max_depth else ""
+        return f"{shape}{depth}-{self.dtype.__name__}"
+
+
+CASES = [
+    Case(3, 7, 1),
+    Case(1, 7, 2, np.float64),
+    Case(2048, 2, 8),
+    Case(1024, 7, 32),
+    Case(128, 7, 32, np.float64),
+    Case(64, 82, 32, games=(ZERO_SUM, MIXED)),
+    Case(64, 82, 64, np.float64, games=(MASKED, FINISHING)),
+    Case(128, 7, 64, max_depth=3, games=(MASKED, MIXED)),
+    Case(64, 2, 64, np.float64, max_depth=1),
+    Case(1, 82, 128, np.float64, games=(MASKED,)),
+]
+
+
+def test_cases_hold_ten_thousand_untied_roots():
+    roots = sum(case.batch_size * len(case.games) for case in CASES)
+    assert roots * MIN_UNTIED_SHARE >= 10_000
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_visits_equal_those_of_mctx_and_of_the_reference(case):
+    for seed, game in enumerate(case.games):
+        with jax.enable_x64(case.dtype == np.float64):
+            _check(case, game, seed)
+
+
+def _check(case: Case, game: Game, seed: int) -> None:
+    random = np.random.default_rng([seed, case.batch_size, case.num_simulations])
+    tables = random_tables(
+        random,
+        case.batch_size,
+        case.num_actions,
+        dtype=case.dtype,
+        **dict(game.options),
+    )
+    illegal = np.zeros((case.batch_size, case.num_actions), bool)
+    if game.root_mask:
+        illegal = random_mask(random, case.batch_size, case.num_actions)
+    arguments = (
+        tables,
+        jax.random.key(seed),
+        illegal,
+        case.dtype(game.dirichlet_fraction),
+        case.dtype(game.temperature),
+        case.num_simulations,
+        case.max_depth,
+    )
+    ours = jax.device_get(_search_with_ours(*arguments))
+    theirs = jax.device_get(_search_with_mctx(*arguments))
+    reference = [
+        _reference(case, tables[row], theirs["root_logits"][row], ~illegal[row])
+        for row in range(case.batch_size)
+    ]
+
+    untied = np.array([min(r.gaps, default=1) for r in reference]) > MIN_GAP[case.dtype]
+    assert untied.mean() >= min(MIN_UNTIED_SHARE, 1 - 1 / case.batch_size)
+
+    assert ours["visit_counts"].dtype == case.dtype
+    assert np.all(ours["visit_counts"].sum(axis=1) == case.num_simulations)
+    assert np.all(ours["visit_counts"][illegal] == 0)
+    # mctx goes on below finished positions; elsewhere the trees are the same.
+    same = ["visit_counts", "action", "action_weights"]
+    same += [] if np.any(tables.discounts == 0) else ["parents", "actions", "visits"]
+    for name in same:
+        np.testing.assert_array_equal(
+            ours[name][untied], theirs[name][untied], err_msg=name
+        )
+    np.testing.assert_array_equal(
+        ours["visit_counts"][untied],
+        np.array([r.visit_counts for r in reference])[untied],
+    )
+    for name, of_reference in (
+        ("value", [r.value for r in reference]),
+        ("qvalues", [r.qvalues for r in reference]),
+    ):
+        for expected in (theirs[name], np.array(of_reference)):
+            np.testing.assert_allclose(
+                ours[name][untied],
+                expected[untied],
+                rtol=0,
+                atol=TOLERANCE[case.dtype],
+                err_msg=name,
+            )
+
+
+@partial(jax.jit, static_argnums=(5, 6))
+def _search_with_ours(tables, key, illegal, fraction, temperature, *limits):
+    # What the model says of finished positions must not matter to us: it is NaN.
+    output = puct_policy(
+        tables,
+        key,
+        root_of(tables),
+        with_finished_value(float("nan")),
+        limits[0],
+        illegal,
+        limits[1],
+        dirichlet_fraction=fraction,
+        temperature=temperature,
+    )
+    tree = output.search_tree
+    return _result(output, tree.visits, tree.parents, tree.actions)
+
+
+@partial(jax.jit, static_argnums=(5, 6))
+def _search_with_mctx(tables, key, illegal, fraction, temperature, *limits):
+    output = mctx.muzero_policy(
+        tables,
+        key,
+        root_of(tables),
+        recurrent_fn,
+        limits[0],
+        illegal,
+        limits[1],
+        dirichlet_fraction=fraction,
+        temperature=temperature,
+    )
+    tree = output.search_tree
+    result = _result(output, tree.node_visits, tree.parents, tree.action_from_parent)
+    return result | {"root_logits": tree.children_prior_logits[:, 0]}
+
+
+def _result(output, visits, parents, actions):
+    summary = output.search_tree.summary()
+    return {
+        "action": output.action,
+        "action_weights": output.action_weights,
+        "visit_counts": summary.visit_counts,
+        "value": summary.value,
+        "qvalues": summary.qvalues,
+        "visits": visits,
+        "parents": parents,
+        "actions": actions,
+    }
+
+
+def _reference(
+    case: Case, row: Tables, root_logits: np.ndarray, legal: np.ndarray
+) -> reference_puct.Result:
+    """The reference on one row; the root's logits hold the noise that mctx drew."""
+    next_states, rewards, discounts = (
+        table.tolist() for table in (row.next_states, row.rewards, row.discounts)
+    )
+    values, prior_logits = row.values.tolist(), row.prior_logits.tolist()
+
+    def step(state, action):
+        next_state = next_states[state][action]
+        return (
+            next_state,
+            rewards[state][action],
+            discounts[state][action],
+            values[next_state],
+            prior_logits[next_state],
+        )
+
+    return reference_puct.search(
+        step,
+        values[0],
+        root_logits.tolist(),
+        case.num_simulations,
+        legal=legal.tolist(),
+        max_depth=case.max_depth,
+    )
