@@ -61,6 +61,8 @@ class Options:
 def main(options: Options) -> None:
     backend.protect()
     backend.select(options.device)
+    if options.json:  # a folder that cannot be made shows now, not minutes later
+        options.json.parent.mkdir(parents=True, exist_ok=True)
     print(backend.describe(), file=sys.stderr)
     about = environment()
     results = []
