@@ -69,12 +69,18 @@ def check_output(output: mctx.RecurrentFnOutput, embedding: Any, tree: Tree) -> 
                 f"recurrent_fn returned {name} of shape {got}, expected {shape}: one "
                 f"row for each of the {batch_size} searches of the batch"
             )
-    of_root = jax.tree.map(
-        lambda x: (x.dtype, (batch_size, *x.shape[2:])), tree.embeddings
-    )
-    returned = jax.tree.map(lambda x: (x.dtype, x.shape), embedding)
-    if returned != of_root:
+    stored, stored_tree = jax.tree.flatten_with_path(tree.embeddings)
+    returned, returned_tree = jax.tree.flatten(embedding)
+    if returned_tree != stored_tree:
         raise ValueError(
-            f"recurrent_fn returned an embedding of (dtype, shape) {returned}, "
-            f"expected that of root.embedding: {of_root}"
+            f"recurrent_fn returned an embedding of the structure {returned_tree}, "
+            f"expected that of root.embedding: {stored_tree}"
         )
+    for (path, of_root), new in zip(stored, returned, strict=True):
+        shape = (batch_size, *of_root.shape[2:])
+        if new.shape != shape or new.dtype != of_root.dtype:
+            raise ValueError(
+                f"recurrent_fn returned embedding{jax.tree_util.keystr(path)} of "
+                f"{new.dtype}{list(new.shape)}, expected as in root.embedding "
+                f"{of_root.dtype}{list(shape)}"
+            )

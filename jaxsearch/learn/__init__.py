@@ -1,0 +1,1 @@
+"""Learning by self-play: games, replay, targets, updates, checkpoints."""

@@ -1,0 +1,102 @@
+"""The figures of a training run: what one iteration came to, and their picture."""
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsearch.learn.learner import Losses
+from jaxsearch.learn.programs import TrainingState
+from jaxsearch.learn.self_play import GameCounts
+from jaxsearch.learn.settings import Settings
+
+
+def measure(
+    settings: Settings,
+    state: TrainingState,
+    counts: GameCounts,
+    losses: Losses | None,
+    took: float,
+) -> dict[str, Any]:
+    """The figures of an iteration that took some seconds; waits for the device.
+
+    Losses and shares are None where nothing was learned and no game ended.
+    """
+    counts = jax.tree.map(int, counts)
+    evaluations = counts.plies * (settings.simulations + 1)
+
+    def loss(name):
+        return None if losses is None else float(getattr(losses, name))
+
+    def share(count):
+        return count / counts.games if counts.games else None
+
+    return {
+        "iteration": int(state.iteration),
+        "seconds": float(state.seconds),
+        "positions": int(state.iteration) * counts.plies,
+        "games": int(state.games),
+        "updates": int(state.updates),
+        "loss": loss("total"),
+        "policy": loss("policy"),
+        "policy_divergence": loss("policy_divergence"),
+        "value": loss("value"),
+        "game_length": share(counts.plies),
+        "first_wins": share(counts.wins_first),
+        "second_wins": share(counts.wins_second),
+        "draws": share(counts.draws),
+        "games_per_second": counts.games / took,
+        "evaluations_per_second": evaluations / took,
+    }
+
+
+def check_finite(figures: dict[str, Any]) -> None:
+    """Raises FloatingPointError if the loss has become infinite or NaN."""
+    if figures["loss"] is not None and not math.isfinite(figures["loss"]):
+        raise FloatingPointError(
+            f"the loss is {figures['loss']} at iteration {figures['iteration']}: a "
+            "lower --learning-rate may help; the checkpoints are from before"
+        )
+
+
+def plot_curves(metrics: list[dict[str, Any]], path: Path) -> None:
+    """Draws losses, game length and results over the minutes of training, as a PNG."""
+    import matplotlib.figure  # slow to import, and wanted only here
+
+    minutes = np.array([m["seconds"] for m in metrics]) / 60
+
+    def series(name):
+        return _smooth(np.array([m[name] for m in metrics], float))
+
+    figure = matplotlib.figure.Figure(figsize=(9, 6), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True)
+    panels = {
+        "policy: divergence from the search (nats)": ["policy_divergence"],
+        "value: squared error": ["value"],
+        "moves in a game": ["game_length"],
+        "share of finished games": ["first_wins", "second_wins", "draws"],
+    }
+    for axis, (title, names) in zip(axes.flat, panels.items(), strict=True):
+        for name in names:
+            axis.plot(minutes, series(name), label=name.replace("_", " "))
+        axis.set_title(title, fontsize=10, loc="left")
+        axis.grid(alpha=0.3)
+        if len(names) > 1:
+            axis.legend(fontsize=8, frameon=False)
+    for axis in axes[1]:
+        axis.set_xlabel("minutes of training")
+    beside = path.with_name(path.name + ".tmp")
+    figure.savefig(beside, format="png", dpi=120)
+    os.replace(beside, path)
+
+
+def _smooth(values: np.ndarray, width: int = 9) -> np.ndarray:
+    """A running mean over what is there: iterations before the first result are NaN."""
+    known = np.isfinite(values)
+    window = np.ones(min(width, max(len(values), 1)))
+    weight = np.convolve(known, window, mode="same")
+    total = np.convolve(np.where(known, values, 0), window, mode="same")
+    return np.where(weight > 0, total / np.maximum(weight, 1), np.nan)

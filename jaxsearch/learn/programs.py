@@ -1,0 +1,152 @@
+"""The programs that run on the device: play some moves in every game, take a step."""
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from jaxsearch.learn import learner, replay, self_play
+from jaxsearch.learn.learner import NetFn
+from jaxsearch.learn.settings import Settings
+from jaxsearch.search import two_player_model
+from jaxsearch.search.policy_names import policy_named
+from jaxsearch.search.two_player import EvaluateFn
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingState:
+    """All that a run needs to go on, apart from the averaged parameters."""
+
+    params: Any
+    opt_state: optax.OptState
+    replay: replay.Replay
+    states: Any  # [B] of the game: the games that are being played
+    key: jax.Array
+    iteration: jax.Array  # [] int32
+    updates: jax.Array  # [] int32: learning steps taken
+    games: jax.Array  # [] int32: games finished
+    seconds: jax.Array  # [] float32: time spent in iterations
+
+
+class Programs(NamedTuple):
+    """The compiled parts of a run; `average` are the averaged parameters.
+
+    start() -> state
+    play(average, state) -> (state, outcomes, counts): moves in all games
+    learn(average, state, outcomes, learning_rate_scale) -> (average, state, losses)
+
+    play consumes the state, learn the average and the state.
+    """
+
+    start: Any
+    play: Any
+    learn: Any
+
+
+def make_programs(
+    settings: Settings, env: Any, net: NetFn, evaluate: EvaluateFn, params: Any
+) -> Programs:
+    """The programs of a run.
+
+    Args:
+      env: the game.
+      net: `(params, observations [B, ...]) -> (prior_logits [B, A], value [B])`.
+      evaluate: the same for states, as `two_player_model` takes it.
+      params: where learning starts.
+    """
+    model = two_player_model(env, evaluate)
+    policy = policy_named(settings.search)
+    options = {"temperature": settings.temperature} if "puct" in settings.search else {}
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(1.0),
+        optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay),
+    )
+
+    def search(params, key, root, recurrent_fn, invalid_actions):
+        return policy(
+            params,
+            key,
+            root,
+            recurrent_fn,
+            settings.simulations,
+            invalid_actions,
+            **options,
+        )
+
+    play_games = functools.partial(
+        self_play.play,
+        env,
+        model,
+        search,
+        num_plies=settings.plies,
+        opening_plies=settings.opening_plies,
+    )
+
+    @jax.jit
+    def start() -> TrainingState:
+        key, start_key = jax.random.split(jax.random.key(settings.seed))
+        states = self_play.start_games(
+            env, start_key, settings.games, settings.opening_plies
+        )
+        plies = jax.eval_shape(play_games, params, key, states)[1]
+        return TrainingState(
+            params=params,
+            opt_state=optimizer.init(params),
+            replay=replay.empty_replay(plies, settings.positions, settings.plies),
+            states=states,
+            key=key,
+            iteration=jnp.int32(0),
+            updates=jnp.int32(0),
+            games=jnp.int32(0),
+            seconds=jnp.float32(0),
+        )
+
+    @functools.partial(jax.jit, donate_argnames="state")
+    def play(average, state: TrainingState):
+        key, play_key = jax.random.split(state.key)
+        states, plies, counts = play_games(average, play_key, state.states)
+        state = dataclasses.replace(
+            state,
+            replay=replay.insert(state.replay, plies),
+            states=states,
+            key=key,
+            iteration=state.iteration + 1,
+            games=state.games + counts.games,
+        )
+        return state, replay.outcomes(state.replay), counts
+
+    # One step a call: on the CPU the gradient of a convolution is about a hundred
+    # times slower inside a loop of XLA's than outside.
+    @functools.partial(jax.jit, donate_argnames=("average", "state"))
+    def learn(average, state: TrainingState, outcomes, learning_rate_scale):
+        key, sample_key, symmetry_key = jax.random.split(state.key, 3)
+        plies, result = replay.sample(
+            sample_key, state.replay, outcomes, settings.batch
+        )
+        share = settings.search_value_share
+        params, opt_state, losses = learner.update(
+            net,
+            optimizer,
+            state.params,
+            state.opt_state,
+            learner.augment(symmetry_key, plies, env.symmetries),
+            (1 - share) * result + share * plies.search_value,
+            value_weight=settings.value_weight,
+            learning_rate_scale=learning_rate_scale,
+        )
+        average = optax.incremental_update(params, average, 1 - settings.average_decay)
+        state = dataclasses.replace(
+            state,
+            params=params,
+            opt_state=opt_state,
+            key=key,
+            updates=state.updates + 1,
+        )
+        return average, state, losses
+
+    return Programs(start, play, learn)

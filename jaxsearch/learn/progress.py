@@ -1,0 +1,60 @@
+"""What a training run shows while it works: one line, kept up to date."""
+
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+_PLAIN_INTERVAL = 15.0  # seconds between lines where there is no terminal
+
+
+class TrainingProgress:
+    """A bar with the time left and the figures of the last iteration.
+
+    Without a terminal (a log file, CI) a plain line is printed every 15 seconds.
+    """
+
+    def __init__(self, console: Console):
+        self._console = console
+        self._bar = Progress(
+            TextColumn("training"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.percentage:3.0f}%"),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[figures]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("training", total=1.0, figures="compiling")
+        self._printed = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def show(self, share_done: float, metrics: dict[str, Any]) -> None:
+        """Shows the metrics of an iteration; `share_done` of the run is over."""
+        figures = (
+            f"{metrics['games']:,} games, {metrics['games_per_second']:.0f}/s, "
+            f"{metrics['evaluations_per_second']:,.0f} evaluations/s"
+        )
+        if metrics["loss"] is not None:
+            figures += (
+                f", policy {metrics['policy_divergence']:.3f}, "
+                f"value {metrics['value']:.3f}"
+            )
+        self._bar.update(self._task, completed=min(share_done, 1.0), figures=figures)
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._printed > _PLAIN_INTERVAL:
+            self._printed = now
+            self._console.print(f"{share_done:4.0%}  {figures}", soft_wrap=True)

@@ -1,0 +1,322 @@
+"""Trains an agent by self-play.
+
+    python train.py                                # connect four, about five minutes
+    python train.py --run runs/mine --minutes 15   # longer, in another folder
+    python train.py --run runs/mine --resume --minutes 30
+    python train.py --env tic_tac_toe --net mlp --run runs/ttt --minutes 1
+
+Every iteration plays some moves in a batch of games, each move chosen by a tree search,
+and takes some learning steps on positions of the last games. Both run on the device.
+The run folder holds everything that is needed to go on, and to play: see
+`python evaluate.py --help`.
+
+With `--iterations` a run depends on nothing but its configuration: the same seed gives
+the same parameters, bit for bit on one CPU, however often it was stopped and resumed.
+"""
+
+import ast
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import tyro
+from flax import nnx
+from rich.console import Console
+
+import envs
+import nets
+from jaxsearch import backend, two_player_model
+from jaxsearch.learn.checkpoint import Checkpoints
+from jaxsearch.learn.interruption import Interruption
+from jaxsearch.learn.metrics import check_finite, measure, plot_curves
+from jaxsearch.learn.programs import TrainingState, make_programs
+from jaxsearch.learn.progress import TrainingProgress
+from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
+from jaxsearch.learn.settings import Settings, flag, learning_rate_scale
+
+# --------------------------------------------------------------------------------------
+# Configuration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Settings):
+    """Flags of train.py; a run folder keeps its own in config.json."""
+
+    run: str = "runs/connect_four"
+    """Folder of the run."""
+    resume: bool = False
+    """Go on with the run in the folder, with its own configuration."""
+    minutes: float | None = None
+    """Length of the whole run in minutes of training; 5 if no length is given."""
+    iterations: int | None = None
+    """Length of the whole run in iterations; with both, what comes first."""
+    save_every: int = 20
+    """Iterations between checkpoints."""
+    device: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
+    """Where to run; auto takes an accelerator if there is one."""
+
+    env: str = "connect_four"
+    """The game."""
+    env_options: tuple[str, ...] = ()
+    """Options of the game, such as heaps=(3,4,5)."""
+
+    net: str = "resnet"
+    """Kind of net: resnet or mlp."""
+    width: int = 32
+    """Channels of the net, or units of a layer."""
+    depth: int = 3
+    """Residual blocks, or layers."""
+    dtype: str = "float32"
+    """What the net computes in: float32 or bfloat16."""
+
+    def check(self) -> None:
+        """Raises ValueError for a value that no run can have."""
+        super().check()
+        for name in ("minutes", "iterations"):
+            length = getattr(self, name)
+            if length is not None and not length > 0:
+                raise ValueError(f"{flag(name)} must be above 0, got {length}")
+
+    def share_done(self, state: TrainingState) -> float:
+        """The share of the run that is over, from 0 to 1."""
+        by_iterations = by_time = 0.0
+        if self.iterations is not None:
+            by_iterations = int(state.iteration) / self.iterations
+        if self.minutes is not None or self.iterations is None:
+            by_time = float(state.seconds) / 60 / (self.minutes or 5.0)
+        return min(1.0, max(by_iterations, by_time))
+
+
+# What may differ between a run and its resumption.
+_RESUMABLE = ("run", "resume", "minutes", "iterations", "save_every", "device")
+
+
+# --------------------------------------------------------------------------------------
+# The agent: game, net and search
+
+
+class Agent(NamedTuple):
+    """A game and a net for it; `evaluate(params, key, states)` suits a search."""
+
+    config: Config
+    env: envs.Env[Any]
+    net: Callable[[Any, jax.Array], tuple[jax.Array, jax.Array]]
+    params: Any
+    evaluate: Callable[[Any, jax.Array, Any], tuple[jax.Array, jax.Array]]
+
+
+def make_agent(config: Config) -> Agent:
+    """An untrained agent.
+
+    Raises:
+      ValueError: an unknown game, net, option or size.
+    """
+    options = {}
+    for option in config.env_options:
+        name, _, text = option.partition("=")
+        try:
+            options[name] = ast.literal_eval(text)
+        except (SyntaxError, ValueError):
+            raise ValueError(
+                f"--env-options takes name=value, such as misere=True, got {option!r}"
+            ) from None
+    env = envs.make(config.env, **options)
+    graphdef, state = nnx.split(
+        nets.make(
+            config.net,
+            env.observation_shape,
+            env.num_actions,
+            width=config.width,
+            depth=config.depth,
+            dtype=config.dtype,
+            rngs=nnx.Rngs(jax.random.key(config.seed)),
+        )
+    )
+
+    def net(params, observations):
+        return nnx.merge(graphdef, params)(observations)
+
+    def evaluate(params, key, states):
+        del key
+        return net(params, jax.vmap(env.observe)(states))
+
+    return Agent(config, env, net, nnx.to_pure_dict(state), evaluate)
+
+
+def load_agent(run: str | Path) -> Agent:
+    """The agent of a run folder, from its own configuration and newest checkpoint.
+
+    Raises:
+      ValueError: there is no run, or it cannot be read; one line that says why.
+    """
+    folder = RunFolder(run)
+    agent = make_agent(stored_config(folder))
+    with Checkpoints(folder.checkpoints) as checkpoints:
+        _, parts, damaged = checkpoints.load_newest(agent=agent.params)
+    for line in damaged:
+        print(f"warning: {line}", file=sys.stderr)
+    return agent._replace(params=parts["agent"])
+
+
+def stored_config(folder: RunFolder) -> Config:
+    """The configuration in a run folder."""
+    stored = folder.read_config()
+    names = {field.name for field in dataclasses.fields(Config)}
+    if unknown := sorted(set(stored) - names):
+        raise ValueError(
+            f"{folder}/config.json has the unknown setting {unknown[0]!r}: it was "
+            "written by another version"
+        )
+    stored["env_options"] = tuple(stored.get("env_options", ()))
+    config = Config(**stored)
+    config.check()
+    return config
+
+
+# --------------------------------------------------------------------------------------
+# The run
+
+
+def prepare(flags: Config) -> tuple[RunFolder, Agent]:
+    """Checks everything that can be wrong; raises ValueError and changes nothing."""
+    flags.check()
+    folder, config = RunFolder(flags.run), flags
+    if flags.resume:
+        config = resumed_config(folder, flags)
+    elif folder.started:
+        raise ValueError(
+            f"{folder} holds a run already: add --resume to go on with it, or choose "
+            "another folder with --run"
+        )
+    elif folder.path.exists() and not folder.path.is_dir():
+        raise ValueError(f"--run {folder} is a file: choose another folder")
+    backend.select(config.device)
+    agent = make_agent(config)
+    two_player_model(agent.env, agent.evaluate)  # refuses games it is not made for
+    return folder, agent
+
+
+def resumed_config(folder: RunFolder, flags: Config) -> Config:
+    """The stored configuration with the flags that may change from run to run."""
+    stored = stored_config(folder)
+    for field in dataclasses.fields(Config):
+        given, kept = getattr(flags, field.name), getattr(stored, field.name)
+        if field.name not in _RESUMABLE and given not in (field.default, kept):
+            raise ValueError(
+                f"the run in {folder} has {flag(field.name)} {kept}, which cannot "
+                f"become {given}: leave the flag out, or start another run"
+            )
+    changes = {name: getattr(flags, name) for name in _RESUMABLE}
+    return dataclasses.replace(stored, **changes)
+
+
+def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
+    """Runs to the end and returns the trained agent, or None when interrupted.
+
+    Raises:
+      UnusableRunError: the run to resume has no checkpoint that can be read.
+    """
+    config, began = agent.config, time.monotonic()
+    programs = make_programs(config, agent.env, agent.net, agent.evaluate, agent.params)
+    state = programs.start()
+    average = jax.tree.map(jnp.copy, state.params)
+    if not config.resume:
+        folder.create(dataclasses.asdict(config))
+
+    with (
+        Interruption() as interruption,
+        Checkpoints(folder.checkpoints) as checkpoints,
+        TrainingProgress(console) as progress,
+    ):
+        if config.resume and checkpoints.steps:
+            step, parts, damaged = checkpoints.load_newest(agent=average, state=state)
+            average, state = parts["agent"], parts["state"]
+            for line in damaged:
+                console.print(f"warning: {line}", soft_wrap=True)
+            console.print(f"going on from iteration {step}")
+        folder.write_versions(backend.describe())
+        folder.cut_metrics(int(state.iteration))
+
+        # Compiled before the clock starts, and once for the whole run.
+        outcomes = jax.eval_shape(programs.play, average, state)[1]
+        scale = jnp.float32(1)
+        play = programs.play.lower(average, state).compile()
+        learn = programs.learn.lower(average, state, outcomes, scale).compile()
+        console.print(f"set up in {time.monotonic() - began:.0f} s")
+
+        while (share := config.share_done(state)) < 1 and not interruption.signal_name:
+            began = time.monotonic()
+            state, outcomes, counts = play(average, state)
+            losses = None
+            if int(jnp.sum(outcomes.known)) >= config.batch:
+                scale = jnp.float32(learning_rate_scale(share, int(state.updates)))
+                for _ in range(config.updates):
+                    average, state, losses = learn(average, state, outcomes, scale)
+            jax.block_until_ready(average)
+            took = time.monotonic() - began
+            state = dataclasses.replace(state, seconds=state.seconds + took)
+            figures = measure(config, state, counts, losses, took)
+            check_finite(figures)
+            folder.append_metrics(figures)
+            progress.show(config.share_done(state), figures)
+            if int(state.iteration) % config.save_every == 0:
+                checkpoints.save(int(state.iteration), agent=average, state=state)
+        if int(state.iteration) not in checkpoints.steps:
+            checkpoints.save(int(state.iteration), agent=average, state=state)
+
+    if interruption.signal_name:
+        console.print(
+            f"{interruption.signal_name}: stopped after iteration "
+            f"{int(state.iteration)}, everything is saved. Go on with:\n"
+            f"  python train.py --run {folder} --resume{length_flags(config)}",
+            soft_wrap=True,
+        )
+        return None
+    return agent._replace(params=average)
+
+
+def report(folder: RunFolder, agent: Agent, console: Console) -> None:
+    """Draws the curves of the run and measures what it came to."""
+    curves = folder.path / "curves.png"
+    plot_curves(folder.read_metrics(), curves)
+    console.print(f"curves of the run: {curves}")
+
+
+def length_flags(config: Config) -> str:
+    """The flags of the run's length, as they were given."""
+    lengths = {"minutes": config.minutes, "iterations": config.iterations}
+    return "".join(f" --{k} {v:g}" for k, v in lengths.items() if v is not None)
+
+
+# --------------------------------------------------------------------------------------
+# The program
+
+
+def main(arguments: list[str] | None = None) -> int:
+    backend.protect()
+    flags = tyro.cli(Config, args=arguments, description=__doc__)
+    console = Console()
+    try:
+        folder, agent = prepare(flags)
+    except ValueError as error:
+        print(f"train.py: {error}", file=sys.stderr)
+        return 2
+    console.print(backend.describe(), highlight=False, soft_wrap=True)
+    try:
+        trained = train(folder, agent, console)
+    except UnusableRunError as error:
+        print(f"train.py: {error}", file=sys.stderr)
+        return 2
+    if trained is not None:
+        report(folder, trained, console)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
