@@ -18,10 +18,9 @@ import ast
 import dataclasses
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -32,13 +31,19 @@ from rich.console import Console
 import envs
 import nets
 from jaxsearch import backend, two_player_model
+from jaxsearch.arena import positions
+from jaxsearch.arena.match import play_match
+from jaxsearch.arena.players import raw_player, search_player, uct_player
+from jaxsearch.arena.report import match_report, positions_report
 from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.interruption import Interruption
+from jaxsearch.learn.learner import NetFn
 from jaxsearch.learn.metrics import check_finite, measure, plot_curves
 from jaxsearch.learn.programs import TrainingState, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.learn.settings import Settings, flag, learning_rate_scale
+from jaxsearch.search.two_player import EvaluateFn
 
 # --------------------------------------------------------------------------------------
 # Configuration
@@ -101,14 +106,15 @@ _RESUMABLE = ("run", "resume", "minutes", "iterations", "save_every", "device")
 # The agent: game, net and search
 
 
-class Agent(NamedTuple):
-    """A game and a net for it; `evaluate(params, key, states)` suits a search."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Agent:
+    """A game and a net for it."""
 
     config: Config
     env: envs.Env[Any]
-    net: Callable[[Any, jax.Array], tuple[jax.Array, jax.Array]]
     params: Any
-    evaluate: Callable[[Any, jax.Array, Any], tuple[jax.Array, jax.Array]]
+    net: NetFn
+    evaluate: EvaluateFn
 
 
 def make_agent(config: Config) -> Agent:
@@ -146,7 +152,13 @@ def make_agent(config: Config) -> Agent:
         del key
         return net(params, jax.vmap(env.observe)(states))
 
-    return Agent(config, env, net, nnx.to_pure_dict(state), evaluate)
+    return Agent(
+        config=config,
+        env=env,
+        params=nnx.to_pure_dict(state),
+        net=net,
+        evaluate=evaluate,
+    )
 
 
 def load_agent(run: str | Path) -> Agent:
@@ -161,7 +173,7 @@ def load_agent(run: str | Path) -> Agent:
         _, parts, damaged = checkpoints.load_newest(agent=agent.params)
     for line in damaged:
         print(f"warning: {line}", file=sys.stderr)
-    return agent._replace(params=parts["agent"])
+    return dataclasses.replace(agent, params=parts["agent"])
 
 
 def stored_config(folder: RunFolder) -> Config:
@@ -197,6 +209,8 @@ def prepare(flags: Config) -> tuple[RunFolder, Agent]:
     elif folder.path.exists() and not folder.path.is_dir():
         raise ValueError(f"--run {folder} is a file: choose another folder")
     backend.select(config.device)
+    if config.devices > (present := len(jax.devices())):
+        raise ValueError(f"--devices {config.devices}: JAX sees {present} here")
     agent = make_agent(config)
     two_player_model(agent.env, agent.evaluate)  # refuses games it is not made for
     return folder, agent
@@ -278,14 +292,34 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
             soft_wrap=True,
         )
         return None
-    return agent._replace(params=average)
+    return dataclasses.replace(agent, params=average)
 
 
 def report(folder: RunFolder, agent: Agent, console: Console) -> None:
     """Draws the curves of the run and measures what it came to."""
     curves = folder.path / "curves.png"
     plot_curves(folder.read_metrics(), curves)
+    if agent.env.id == positions.GAME:
+        players = [raw_player(agent)] + [
+            search_player(agent, num_simulations=n, name=f"{n} simulations")
+            for n in (32, 128)
+        ]
+        measured = [positions.evaluate_positions(agent.env, p) for p in players]
+        console.print(positions_report(measured))
+    else:
+        player = search_player(agent, num_simulations=32, name="32 simulations")
+        opponent = uct_player(agent.env, num_simulations=100)
+        match = play_match(
+            agent.env,
+            player,
+            opponent,
+            games=100,
+            opening_plies=2,
+            key=jax.random.key(agent.config.seed),
+        )
+        console.print(match_report(match))
     console.print(f"curves of the run: {curves}")
+    console.print(f"more: python evaluate.py match {folder} uct:sims=400")
 
 
 def length_flags(config: Config) -> str:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
 from jaxsearch.learn import learner, replay, self_play
 from jaxsearch.learn.learner import NetFn
@@ -78,14 +80,49 @@ def make_programs(
             **options,
         )
 
-    play_games = functools.partial(
-        self_play.play,
-        env,
-        model,
-        search,
-        num_plies=settings.plies,
-        opening_plies=settings.opening_plies,
+    # Each device plays its own games and waits for no other inside a search.
+    mesh = jax.make_mesh(
+        (settings.devices,),
+        ("games",),
+        axis_types=(jax.sharding.AxisType.Auto,),
+        devices=jax.devices()[: settings.devices],
     )
+    by_game, by_ply_and_game, everywhere = P("games"), P(None, "games"), P()
+
+    def place(tree, spec):
+        return jax.lax.with_sharding_constraint(tree, NamedSharding(mesh, spec))
+
+    def placed(state: TrainingState) -> TrainingState:
+        """The state with its games and their plies spread over the devices."""
+        kept = state.replay
+        return dataclasses.replace(
+            place(state, everywhere),
+            replay=dataclasses.replace(
+                place(kept, everywhere), plies=place(kept.plies, by_ply_and_game)
+            ),
+            states=place(state.states, by_game),
+        )
+
+    @functools.partial(
+        jax.shard_map,
+        mesh=mesh,
+        in_specs=(everywhere, everywhere, by_game),
+        out_specs=(by_game, by_ply_and_game, everywhere),
+        check_vma=False,  # mctx's searches do not pass the check
+    )
+    def play_games(params, key, states):
+        key = jax.random.fold_in(key, jax.lax.axis_index("games"))
+        states, plies, counts = self_play.play(
+            env,
+            model,
+            search,
+            params,
+            key,
+            states,
+            num_plies=settings.plies,
+            opening_plies=settings.opening_plies,
+        )
+        return states, plies, jax.lax.psum(counts, "games")
 
     @jax.jit
     def start() -> TrainingState:
@@ -94,7 +131,7 @@ def make_programs(
             env, start_key, settings.games, settings.opening_plies
         )
         plies = jax.eval_shape(play_games, params, key, states)[1]
-        return TrainingState(
+        state = TrainingState(
             params=params,
             opt_state=optimizer.init(params),
             replay=replay.empty_replay(plies, settings.positions, settings.plies),
@@ -105,6 +142,7 @@ def make_programs(
             games=jnp.int32(0),
             seconds=jnp.float32(0),
         )
+        return placed(state)
 
     @functools.partial(jax.jit, donate_argnames="state")
     def play(average, state: TrainingState):
@@ -118,7 +156,8 @@ def make_programs(
             iteration=state.iteration + 1,
             games=state.games + counts.games,
         )
-        return state, replay.outcomes(state.replay), counts
+        outcomes = place(replay.outcomes(state.replay), everywhere)
+        return placed(state), outcomes, counts
 
     # One step a call: on the CPU the gradient of a convolution is about a hundred
     # times slower inside a loop of XLA's than outside.
@@ -128,6 +167,7 @@ def make_programs(
         plies, result = replay.sample(
             sample_key, state.replay, outcomes, settings.batch
         )
+        plies, result = place((plies, result), by_game)
         share = settings.search_value_share
         params, opt_state, losses = learner.update(
             net,
@@ -140,6 +180,7 @@ def make_programs(
             learning_rate_scale=learning_rate_scale,
         )
         average = optax.incremental_update(params, average, 1 - settings.average_decay)
+        average = place(average, everywhere)
         state = dataclasses.replace(
             state,
             params=params,
@@ -147,6 +188,6 @@ def make_programs(
             key=key,
             updates=state.updates + 1,
         )
-        return average, state, losses
+        return average, placed(state), losses
 
     return Programs(start, play, learn)

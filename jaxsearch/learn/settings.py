@@ -15,6 +15,8 @@ class Settings:
     """Settings of a training run that do not name a game, a net or a folder."""
 
     seed: int = 0
+    devices: int = 1
+    """Devices to use: each plays its share of the games and learns from its share."""
 
     search: str = "mctx-gumbel"
     """Search of self-play: mctx-gumbel, puct or mctx-puct."""
@@ -58,6 +60,15 @@ class Settings:
         for name in ("search_value_share", "average_decay"):
             if (share := getattr(self, name)) > 1:
                 raise ValueError(f"{flag(name)} is a share from 0 to 1, got {share}")
+        for name in ("games", "batch"):
+            value = getattr(self, name)
+            if value % self.devices:
+                below = value // self.devices * self.devices
+                near = [n for n in (below, below + self.devices) if n]
+                raise ValueError(
+                    f"{flag(name)} {value} does not divide among {self.devices} "
+                    f"devices: take {' or '.join(map(str, near))}"
+                )
         policy_named(self.search)
 
     @classmethod
