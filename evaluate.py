@@ -1,0 +1,392 @@
+"""Measures play: matches, solved positions, sweeps, searches side by side.
+
+    python evaluate.py positions runs/connect_four
+    python evaluate.py positions "runs/connect_four?search=puct&sims=128"
+    python evaluate.py match runs/connect_four uct:sims=400 --games 100
+    python evaluate.py match random uct:sims=100 --env connect_four
+    python evaluate.py sweep runs/connect_four --sims 16 32 64 128 --c-puct 0.5 1 2 4
+    python evaluate.py compare --env connect_four --sims 32 --batch 256
+    python evaluate.py fixtures
+
+A player is a short text:
+
+    random                                    uniformly random moves
+    uct:sims=400&c=1                          search with random games, no net
+    runs/c4?search=raw                        the net of a run folder alone
+    runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search: puct, mctx-puct
+                                              or mctx-gumbel
+
+A run plays the game of its own stored configuration. Bad input ends the program with
+one line and exit code 2 before anything is measured or written.
+"""
+
+import dataclasses
+import functools
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import tyro
+from rich.console import Console, RenderableType
+from tyro.conf import Positional
+
+import envs
+from jaxsearch import backend
+from jaxsearch.arena import report
+from jaxsearch.arena.compare import check_compare, compare_searches
+from jaxsearch.arena.files import write_atomically
+from jaxsearch.arena.fixtures import GAME as FIXTURES_GAME
+from jaxsearch.arena.fixtures import reproduce_fixtures
+from jaxsearch.arena.hashed_evaluation import hashed_evaluate
+from jaxsearch.arena.match import check_match, play_match
+from jaxsearch.arena.openings import random_openings
+from jaxsearch.arena.player_names import (
+    EXAMPLES,
+    PlayerName,
+    make_player,
+    parse_player,
+)
+from jaxsearch.arena.players import Agent
+from jaxsearch.arena.positions import GAME as POSITIONS_GAME
+from jaxsearch.arena.positions import check_positions, evaluate_positions
+from jaxsearch.arena.sweep import (
+    check_sweep,
+    save_sweep,
+    sweep_match,
+    sweep_positions,
+)
+from train import load_agent
+
+# --------------------------------------------------------------------------------------
+# Commands
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Flags of every command."""
+
+    device: str = "auto"
+    """Where to run: auto, cpu, gpu or tpu."""
+    seed: int = 0
+    """Of openings, random moves and ties."""
+    json: Path | None = None
+    """A file for the result as JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match(Command):
+    """Two players: wins, draws and losses by seat, Elo difference with an interval."""
+
+    first: Positional[str]
+    """A player, see above."""
+    second: Positional[str]
+    """Its opponent."""
+    env: str = ""
+    """The game, where no player is a run."""
+    games: int = 100
+    """Games to play, an even number: every opening is played with both seatings."""
+    opening_plies: int = 4
+    """Random moves at the start of a game."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positions(Command):
+    """The share of solved connect-four positions in which a player keeps the outcome.
+
+    A run without options plays three times: its net alone, 32 and 128 simulations.
+    """
+
+    players: Positional[tuple[str, ...]]
+    """One or more players, see above."""
+    batch: int = 600
+    """Positions at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep(Command):
+    """A run with every number of simulations and every c_puct."""
+
+    run: Positional[str]
+    """The run folder."""
+    sims: tuple[int, ...] = (16, 32, 64, 128)
+    """Numbers of simulations."""
+    c_puct: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    """Constants of AlphaGo Zero's rule."""
+    out: Path = Path("sweep")
+    """Folder for sweep.jsonl and sweep.png."""
+    opponent: str = ""
+    """A player to measure against; without one the solved positions measure."""
+    games: int = 40
+    """Games of each setting against the opponent."""
+    opening_plies: int = 4
+    """Random moves at the start of a game."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Command):
+    """Our PUCT and mctx's searches on the same roots: equal visits, time and memory."""
+
+    env: str = ""
+    """The game, where no run is given."""
+    run: str = ""
+    """A run folder; without one hashes stand in for the net."""
+    sims: int = 32
+    """Simulations of each root."""
+    batch: int = 256
+    """Roots searched at once."""
+    plies: int = 4
+    """Random moves from the start to a root."""
+    repeats: int = 5
+    """Timed runs of each search; the median counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixtures(Command):
+    """A published record of tic-tac-toe searches, reproduced to the last visit."""
+
+
+COMMANDS = Match | Positions | Sweep | Compare | Fixtures
+
+# How a run plays in `positions` where its text has no options.
+PLAIN_RUN = ("search=raw", "search=puct&sims=32", "search=puct&sims=128")
+
+
+class Job(NamedTuple):
+    """A command whose input has been checked."""
+
+    measure: Callable[[], Any]
+    report: Callable[[Any], RenderableType]
+    save: Callable[[Any], list[Path]] = lambda result: []  # returns the files
+
+
+# --------------------------------------------------------------------------------------
+# Preparing: ValueErrors here are the user's
+
+
+def prepare(command: Command) -> Job:
+    """Checks a command and loads what it needs."""
+    if command.seed < 0:
+        raise ValueError(f"--seed must be 0 or more, got {command.seed}")
+    if command.json is not None:
+        check_file(command.json)
+    match command:
+        case Match():
+            return prepare_match(command)
+        case Positions():
+            return prepare_positions(command)
+        case Sweep():
+            return prepare_sweep(command)
+        case Compare():
+            return prepare_compare(command)
+        case Fixtures():
+            env = envs.make(FIXTURES_GAME)
+            return Job(lambda: reproduce_fixtures(env), report.fixtures_report)
+    raise TypeError(f"unknown command {command!r}")
+
+
+def prepare_match(command: Match) -> Job:
+    names = [parse_player(text) for text in (command.first, command.second)]
+    agents = load_agents(names)
+    env = common_game(agents, command.env)
+    check_match(env, command.games, command.opening_plies)
+    first, second = (make_player(name, env, agents.get(name.run)) for name in names)
+    key = jax.random.key(command.seed)
+    check_openings(env, command.opening_plies, key)
+    return Job(
+        lambda: play_match(
+            env,
+            first,
+            second,
+            games=command.games,
+            opening_plies=command.opening_plies,
+            key=key,
+        ),
+        report.match_report,
+    )
+
+
+def prepare_positions(command: Positions) -> Job:
+    if command.batch < 1:
+        raise ValueError(f"--batch must be at least 1, got {command.batch}")
+    names = []
+    for text in command.players:
+        name = parse_player(text)
+        if name.run == text:
+            texts = [f"{text}?{options}" for options in PLAIN_RUN]
+            names += [parse_player(text) for text in texts]
+        else:
+            names.append(name)
+    agents = load_agents(names)
+    env = common_game(agents, "" if agents else POSITIONS_GAME)
+    check_positions(env)
+    players = [make_player(name, env, agents.get(name.run)) for name in names]
+    key = jax.random.key(command.seed)
+    return Job(
+        lambda: [
+            evaluate_positions(env, player, key=key, batch_size=command.batch)
+            for player in players
+        ],
+        report.positions_report,
+    )
+
+
+def prepare_sweep(command: Sweep) -> Job:
+    check_sweep(command.sims, command.c_puct)
+    check_folder(command.out)
+    name = parse_player(command.run)
+    if name.run != command.run:
+        raise ValueError(
+            f"sweep takes a run folder and sets the search itself, got {command.run!r};"
+            " for example runs/connect_four"
+        )
+    rival = parse_player(command.opponent) if command.opponent else None
+    agents = load_agents([name, rival] if rival else [name])
+    env = common_game(agents, "")
+    key = jax.random.key(command.seed)
+    sweep = functools.partial(
+        sweep_positions,
+        agents[name.run],
+        simulations=command.sims,
+        c_puct=command.c_puct,
+        key=key,
+        name=command.run,
+    )
+    if rival is None:
+        check_positions(env)
+    else:
+        check_match(env, command.games, command.opening_plies)
+        check_openings(env, command.opening_plies, key)
+        sweep = functools.partial(
+            sweep_match,
+            *sweep.args,
+            make_player(rival, env, agents.get(rival.run)),
+            games=command.games,
+            opening_plies=command.opening_plies,
+            **sweep.keywords,
+        )
+    return Job(
+        sweep, report.sweep_report, lambda result: save_sweep(result, command.out)
+    )
+
+
+def prepare_compare(command: Compare) -> Job:
+    agents = load_agents([parse_player(command.run)]) if command.run else {}
+    env = common_game(agents, command.env)
+    check_compare(env, command.sims, command.batch, command.repeats)
+    agent = agents.get(command.run)
+    key = jax.random.key(command.seed)
+    check_openings(env, command.plies, key)
+    return Job(
+        lambda: compare_searches(
+            env,
+            agent.evaluate if agent else hashed_evaluate(env),
+            agent.params if agent else None,
+            simulations=command.sims,
+            batch=command.batch,
+            plies=command.plies,
+            repeats=command.repeats,
+            key=key,
+        ),
+        report.comparison_report,
+    )
+
+
+def load_agents(names: Sequence[PlayerName]) -> dict[str, Agent]:
+    """The agents of all run folders that the players name."""
+    agents = {}
+    for run in dict.fromkeys(name.run for name in names if name.run is not None):
+        if not Path(run).is_dir():
+            raise ValueError(
+                f"unknown player {run!r}: there is no such run folder; a player is "
+                f"{EXAMPLES}; train a run with: python train.py --run {run}"
+            )
+        agents[run] = load_agent(run)
+    return agents
+
+
+def common_game(agents: dict[str, Agent], game: str) -> envs.Env[Any]:
+    """The game that all agents play, which has to be `game` where that is given."""
+    played = {run: agent.env for run, agent in agents.items()}
+    if game:
+        played = {"--env": envs.make(game)} | played
+    if not played:
+        raise ValueError(
+            f"no player has a game of its own: add --env with one of "
+            f"{', '.join(envs.names())}"
+        )
+    (first, env), *others = played.items()
+    for other, its_env in others:
+        if (its_env.id, its_env.options) != (env.id, env.options):
+            raise ValueError(
+                f"these play different games: {first} {env!r}, {other} {its_env!r}; "
+                "choose players of one game"
+            )
+    return env
+
+
+def check_openings(env: envs.Env[Any], num_plies: int, key: jax.Array) -> None:
+    """Raises ValueError where random play is over before so many plies."""
+    random_openings(env, count=1, num_plies=num_plies, key=key)
+
+
+def check_file(path: Path) -> None:
+    if path.is_dir() or not path.parent.is_dir():
+        raise ValueError(
+            f"cannot write the file {path}: "
+            + ("it is a folder" if path.is_dir() else f"no folder {path.parent}")
+        )
+
+
+def check_folder(path: Path) -> None:
+    existing = next(p for p in (path, *path.absolute().parents) if p.exists())
+    if not existing.is_dir():
+        raise ValueError(f"cannot write into {path}: {existing} is a file")
+
+
+# --------------------------------------------------------------------------------------
+# The program
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    backend.protect()
+    command = tyro.cli(COMMANDS, args=arguments, description=__doc__)
+    try:
+        backend.select(command.device)
+        job = prepare(command)
+    except ValueError as error:
+        print(f"evaluate.py: {error}", file=sys.stderr)
+        return 2
+    console = Console()
+    console.print(backend.describe(), highlight=False, soft_wrap=True)
+    result = job.measure()
+    console.print(job.report(result), highlight=False)
+    saved = job.save(result)
+    if command.json is not None:
+        text = json.dumps(plain(result), indent=2, allow_nan=False) + "\n"
+        write_atomically(command.json, lambda path: path.write_text(text))
+        saved.append(command.json)
+    for path in saved:
+        console.print(f"wrote {path}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON can hold it; JSON has no infinity, so that it becomes a text."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain(dataclasses.asdict(value))
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

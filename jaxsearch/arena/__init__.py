@@ -1,0 +1,1 @@
+"""Measuring play: players, matches, solved positions, sweeps, comparisons."""

@@ -1,0 +1,165 @@
+"""Players by short texts, as the command line takes them.
+
+random                                    uniformly random moves
+uct:sims=400&c=1                          search with random games, no net
+runs/c4?search=raw                        the net of a run folder alone
+runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jaxsearch.arena.players import (
+    Agent,
+    Player,
+    random_player,
+    raw_player,
+    search_player,
+    uct_player,
+)
+from jaxsearch.search.policy_names import policy_names
+
+EXAMPLES = "random, uct:sims=400&c=1 or runs/connect_four?search=puct&sims=64"
+
+DEFAULT_SIMULATIONS = {"run": 128, "uct": 100}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayerName:
+    """A player as a text describes it; nothing has been loaded yet."""
+
+    text: str
+    run: str | None  # the run folder, None for players without a net
+    search: str  # "random", "uct", "raw" or one of `policy_names()`
+    options: dict[str, Any]  # of that search, checked
+
+
+def parse_player(text: str) -> PlayerName:
+    """Reads a player's text.
+
+    Raises:
+      ValueError: an unknown option or search, or a value that it cannot have.
+    """
+    if not text.strip():
+        raise ValueError(f"an empty text names no player; for example {EXAMPLES}")
+    kind, run, settings = _split(text)
+    pairs = {}
+    for setting in filter(None, settings.split("&")):
+        name, equals, value = setting.partition("=")
+        if not equals or not value:
+            raise ValueError(
+                f"player {text!r}: {setting!r} is not of the form name=value; for "
+                f"example {EXAMPLES}"
+            )
+        if name in pairs:
+            raise ValueError(f"player {text!r} gives {name} twice: keep one of them")
+        pairs[name] = value
+    search = kind if run is None else pairs.pop("search", "puct")
+    if search not in _OPTIONS or (run is not None and search in _WITHOUT_NET):
+        searches = ", ".join(name for name in _OPTIONS if name not in _WITHOUT_NET)
+        raise ValueError(
+            f"player {text!r}: unknown search {search!r}; a run plays with one of "
+            f"{searches}; for example {run}?search=puct&sims=64"
+        )
+    allowed = _OPTIONS[search]
+    options = {}
+    for name, value in pairs.items():
+        if name not in allowed:
+            raise ValueError(
+                f"player {text!r}: {search} has no option {name!r}; it takes "
+                f"{', '.join(allowed) or 'none'}; for example {EXAMPLES}"
+            )
+        read, meaning = allowed[name]
+        try:
+            options[name] = read(value)
+        except ValueError:
+            raise ValueError(
+                f"player {text!r}: {name} must be {meaning}, got {value!r}; for "
+                f"example {EXAMPLES}"
+            ) from None
+    return PlayerName(text=text, run=run, search=search, options=options)
+
+
+def make_player(name: PlayerName, env: Any, agent: Agent | None = None) -> Player:
+    """The player of a name.
+
+    Args:
+      name: what `parse_player` read.
+      env: the game to play.
+      agent: the agent of the run folder `name.run`; not needed without one.
+
+    Raises:
+      ValueError: a run without an agent.
+    """
+    options = dict(name.options)
+    if name.search == "random":
+        return random_player()
+    if name.search == "uct":
+        simulations = options.pop("sims", DEFAULT_SIMULATIONS["uct"])
+        return uct_player(env, num_simulations=simulations, **options)
+    if agent is None:
+        raise ValueError(f"player {name.text!r} needs the agent of its run folder")
+    if name.search == "raw":
+        return raw_player(agent, name=name.text)
+    return search_player(
+        agent,
+        search=name.search,
+        num_simulations=options.pop("sims", DEFAULT_SIMULATIONS["run"]),
+        name=name.text,
+        **options,
+    )
+
+
+def _split(text: str) -> tuple[str, str | None, str]:
+    """The kind of player, its run folder and its options."""
+    for kind in _WITHOUT_NET:
+        if text == kind or text.startswith((f"{kind}:", f"{kind}?")):
+            return kind, None, text[len(kind) + 1 :]
+    run, _, settings = text.partition("?")
+    return "run", run, settings
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _number(text: str, *, least_allowed: bool) -> float:
+    number = float(text)
+    if not math.isfinite(number) or number < 0 or (number == 0 and not least_allowed):
+        raise ValueError
+    return number
+
+
+def _positive(text: str) -> float:
+    return _number(text, least_allowed=False)
+
+
+def _not_negative(text: str) -> float:
+    return _number(text, least_allowed=True)
+
+
+_Option = tuple[Callable[[str], Any], str]
+_SIMS: _Option = (_count, "a whole number of at least 1")
+_CONSTANT: _Option = (_positive, "a number above 0")
+_TEMPERATURE: _Option = (_not_negative, "a number of at least 0")
+
+_WITHOUT_NET = ("random", "uct")
+
+_SEARCH_OPTIONS: dict[str, dict[str, _Option]] = {
+    "puct": {"sims": _SIMS, "c_puct": _CONSTANT, "temperature": _TEMPERATURE},
+    "mctx-puct": {"sims": _SIMS, "temperature": _TEMPERATURE},
+    "mctx-gumbel": {"sims": _SIMS},
+}
+
+# The searches that a player can name, with the options that each one takes.
+_OPTIONS: dict[str, dict[str, _Option]] = {
+    "random": {},
+    "uct": {"sims": _SIMS, "c": _CONSTANT},
+    "raw": {},
+    **{name: _SEARCH_OPTIONS[name] for name in policy_names()},
+}

@@ -1,0 +1,129 @@
+"""Players: whatever chooses moves for a batch of positions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxsearch.arena.noiseless_search import noiseless_search
+from jaxsearch.arena.playouts import playout_evaluate, random_actions
+from jaxsearch.search.moves import NO_ACTION
+from jaxsearch.search.two_player import EvaluateFn
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Player:
+    """A name for reports, parameters, and a function that chooses moves.
+
+    `choose(params, key, states [B])` gives actions [B] int32. It can be jitted, and
+    consumes the key. Rows whose game is finished may get any action.
+    """
+
+    name: str
+    params: Any
+    choose: Callable[[Any, jax.Array, Any], jax.Array]
+
+
+class Agent(Protocol):
+    """What a trained net and its game must offer to become a player."""
+
+    @property
+    def env(self) -> Any: ...
+    @property
+    def params(self) -> Any: ...
+    @property
+    def evaluate(self) -> EvaluateFn: ...
+
+
+def random_player() -> Player:
+    """Plays every legal move with the same probability."""
+
+    def choose(params, key, states):
+        del params
+        return random_actions(key, states)
+
+    return Player(name="random", params=None, choose=choose)
+
+
+def raw_player(agent: Agent, *, name: str = "raw") -> Player:
+    """Plays the legal move of highest prior, without a search."""
+
+    def choose(params, key, states):
+        prior_logits, _ = agent.evaluate(params, key, states)
+        legal = states.legal_action_mask
+        action = jnp.argmax(jnp.where(legal, prior_logits, -jnp.inf), axis=-1)
+        return jnp.where(legal.any(axis=-1), action, NO_ACTION).astype(jnp.int32)
+
+    return Player(name=name, params=agent.params, choose=choose)
+
+
+def search_player(
+    agent: Agent,
+    *,
+    num_simulations: int,
+    search: str = "puct",
+    c_puct: ArrayLike | None = None,
+    temperature: float = 0.0,
+    name: str = "search",
+) -> Player:
+    """Plays what a search guided by the agent's net chooses, without noise.
+
+    Args:
+      agent: the net and its game.
+      num_simulations: for each move.
+      search: one of `policy_names()`.
+      c_puct: the constant of AlphaGo Zero's rule, for the search "puct" alone; a number
+        or one for each row of the batches that this player will see. None leaves the
+        search its own formula.
+      temperature: 0 plays the most visited move.
+      name: for reports.
+
+    Raises:
+      ValueError: an unknown search, or a value that it does not take.
+    """
+    if c_puct is not None and search != "puct":
+        raise ValueError(f"a constant c_puct needs search=puct, got search={search}")
+    run = noiseless_search(
+        agent.env,
+        agent.evaluate,
+        search=search,
+        num_simulations=num_simulations,
+        temperature=temperature,
+    )
+
+    def choose(params, key, states):
+        params, c_puct = params
+        output: Any = run(params, key, states, c_puct)
+        return output.action
+
+    # In the parameters, so that another constant compiles nothing anew.
+    constant = None if c_puct is None else np.asarray(c_puct, np.float32)
+    return Player(name=name, params=(agent.params, constant), choose=choose)
+
+
+def uct_player(env: Any, *, num_simulations: int, c: float = 1.0) -> Player:
+    """Searches with uniform priors and one random game for each leaf.
+
+    A child's score is its mean result, from -1 to 1, plus
+    c * P * sqrt(N) / (1 + n), with P = 1 / the number of legal moves.
+    """
+
+    return search_player(
+        _Playouts(env=env, evaluate=playout_evaluate(env)),
+        num_simulations=num_simulations,
+        c_puct=c,
+        name=f"uct:sims={num_simulations}&c={c:g}",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Playouts:
+    """Random games in the place of an agent's net."""
+
+    env: Any
+    evaluate: EvaluateFn
+    params: None = None

@@ -1,0 +1,179 @@
+"""Solved positions: how often a player keeps the outcome of perfect play."""
+
+import importlib.resources
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsearch.arena.elo import Z_95
+from jaxsearch.arena.players import Player
+
+GAME = "connect_four"
+"""The game of which there are solved positions."""
+
+_PLY_RANGES = ((0, 13), (14, 17), (18, 21), (22, 25), (26, 42))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """How many positions kept their outcome, of those after a range of plies."""
+
+    first_ply: int
+    last_ply: int
+    kept: int
+    positions: int
+
+    @property
+    def share(self) -> float:
+        return self.kept / self.positions
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionsResult:
+    """How often a player kept the outcome, with a 95% interval (Wilson's)."""
+
+    player: str
+    kept: int
+    positions: int
+    share: float
+    low: float
+    high: float
+    by_plies: tuple[Share, ...]
+
+
+class SolvedPositions(NamedTuple):
+    """Positions of connect four with the outcome of every move.
+
+    The file says where a move leads with perfect play on both sides; an outcome here is
+    the sign of its score: 1 a win, 0 a draw, -1 a loss for the side to move.
+    """
+
+    states: Any  # [n]
+    keeps_outcome: np.ndarray  # [n, 7] bool: the legal moves of the best outcome
+    plies: np.ndarray  # [n] int: stones on the board
+
+
+def check_positions(env: Any) -> None:
+    """Raises ValueError for a game without solved positions."""
+    if env.id != GAME:
+        raise ValueError(
+            f"there are solved positions of {GAME} only, got a player of {env.id}; "
+            "measure it with a match instead"
+        )
+
+
+def evaluate_positions(
+    env: Any, player: Player, *, key: jax.Array | None = None, batch_size: int = 600
+) -> PositionsResult:
+    """Lets a player move in all solved positions.
+
+    Args:
+      env: connect four.
+      player: who moves.
+      key: consumed; the key of seed 0 if there is none.
+      batch_size: positions at a time.
+
+    Raises:
+      ValueError: another game, or a batch size below 1.
+    """
+    check_positions(env)
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+    positions = solved_positions(env)
+    count = len(positions.plies)
+    batch_size = min(batch_size, count)
+    key = jax.random.key(0) if key is None else key
+    actions = []
+    for start in range(0, count, batch_size):
+        # The last batch is filled up, so that one size is compiled.
+        rows = np.arange(start, start + batch_size) % count
+        states = jax.tree.map(lambda leaf: leaf[rows], positions.states)  # noqa: B023
+        batch_key = jax.random.fold_in(key, start)
+        actions.append(choose_actions(player, batch_key, states))
+    kept = keeps_outcome(positions, np.concatenate(actions)[:count])
+    return positions_result(player.name, kept, positions.plies)
+
+
+@cache
+def solved_positions(env: Any) -> SolvedPositions:
+    """The solved positions as states of the game."""
+    data = importlib.resources.files("jaxsearch.arena") / "data"
+    text = (data / "connect_four_solved.json").read_text()
+    records = json.loads(text)["data"]
+    states = [env.from_text(record["moves"]) for record in records]
+    legal = np.stack([np.asarray(state.legal_action_mask) for state in states])
+    outcomes = np.sign([record["scores"] for record in records])
+    best = np.max(np.where(legal, outcomes, -2), axis=1, keepdims=True)
+    return SolvedPositions(
+        states=jax.tree.map(lambda *leaves: jnp.stack(leaves), *states),
+        keeps_outcome=legal & (outcomes == best),
+        plies=np.array([len(record["moves"]) for record in records]),
+    )
+
+
+def choose_actions(player: Player, key: jax.Array, states: Any) -> np.ndarray:
+    """The player's moves [B] in a batch of positions."""
+    return np.asarray(_choose(player.choose, player.params, key, states))
+
+
+def keeps_outcome(positions: SolvedPositions, actions: np.ndarray) -> np.ndarray:
+    """Whether the action [..., n] of each position keeps its outcome: [..., n] bool."""
+    num_actions = positions.keeps_outcome.shape[1]
+    inside = (actions >= 0) & (actions < num_actions)
+    rows = np.arange(len(positions.plies))
+    return inside & positions.keeps_outcome[rows, np.where(inside, actions, 0)]
+
+
+def positions_result(
+    name: str, kept: Sequence[bool] | np.ndarray, plies: np.ndarray
+) -> PositionsResult:
+    """Counts what was kept."""
+    kept = np.asarray(kept)
+    ranges = []
+    for first, last in _PLY_RANGES:
+        within = (plies >= first) & (plies <= last)
+        if within.any():
+            ranges.append(
+                Share(
+                    first_ply=int(plies[within].min()),
+                    last_ply=int(plies[within].max()),
+                    kept=int(kept[within].sum()),
+                    positions=int(within.sum()),
+                )
+            )
+    low, high = wilson_interval(int(kept.sum()), kept.size)
+    return PositionsResult(
+        player=name,
+        kept=int(kept.sum()),
+        positions=kept.size,
+        share=float(kept.mean()),
+        low=low,
+        high=high,
+        by_plies=tuple(ranges),
+    )
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """The 95% interval of a proportion.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical
+    inference", 1927.
+    """
+    share, z = successes / trials, Z_95
+    scale = 1 + z * z / trials
+    center = (share + z * z / (2 * trials)) / scale
+    spread = share * (1 - share) / trials + z * z / (4 * trials * trials)
+    margin = z * math.sqrt(spread) / scale
+    return max(center - margin, 0.0), min(center + margin, 1.0)
+
+
+@partial(jax.jit, static_argnames="choose")
+def _choose(choose, params, key, states):
+    return choose(params, key, states)
