@@ -63,11 +63,12 @@ def search(
 
     Args:
       step: `(state, action) -> (next state, reward, discount, value, prior logits)`.
+      legal: the mask of the root; below it a prior of 0 is illegal. None: all are.
       c_puct: a constant in place of mctx's log schedule; Q then stays on its own scale,
         `first_play_urgency` standing for the unvisited.
     """
-    priors = softmax(root_logits, legal or [True] * len(root_logits))
-    root = Node(0, root_value, priors)
+    legal = legal or [True] * len(root_logits)
+    root = Node(0, root_value, softmax(root_logits, legal))
     if count_root_evaluation:
         root.visits, root.value_sum = 1, root_value
     gaps = []
@@ -98,9 +99,11 @@ def search(
                 value_score = 0.0
             return value_score + exploration / (1 + visits)
 
-        legal_actions = [a for a, prior in enumerate(node.priors) if prior > 0]
-        if node is not root:
+        if node is root:  # where the mask alone decides
+            legal_actions = [a for a, is_legal in enumerate(legal) if is_legal]
+        else:
             # Of equals the child visited first, then the highest prior.
+            legal_actions = [a for a, prior in enumerate(node.priors) if prior > 0]
             rest = [a for a in legal_actions if a not in qvalues]
             legal_actions = [*qvalues, *sorted(rest, key=lambda a: -node.priors[a])]
         scores = [score(action) for action in legal_actions]

@@ -5,13 +5,18 @@ state 0. Rewards are from the mover's view; a discount of -1 means that the oppo
 moves next, 0 that the edge ends the game.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import mctx
 import numpy as np
 from numpy.typing import ArrayLike
+
+from jaxsearch import mctx_puct_policy, puct_policy
 
 
 @jax.tree_util.register_dataclass
@@ -84,7 +89,7 @@ def random_tables(
         np.arange(num_actions)
         == random.integers(num_actions, size=shape[:2])[..., None]
     )
-    lowest = np.finfo(dtype).min
+    lowest = jnp.finfo(dtype).min
     return Tables(
         next_states=random.integers(num_states, size=shape, dtype=np.int32),
         rewards=(size * random.uniform(-1, 1, shape)).astype(dtype),
@@ -145,3 +150,52 @@ def with_finished_value(value: float):
         ), next_state
 
     return model
+
+
+def search(
+    tables: Tables,
+    num_simulations: int,
+    illegal: np.ndarray | None = None,
+    *,
+    model: mctx.RecurrentFn = recurrent_fn,
+    policy: Callable[..., mctx.PolicyOutput] = puct_policy,
+    seed: int = 0,
+    c_puct: ArrayLike | None = None,
+    **options: Any,
+) -> dict[str, np.ndarray]:
+    """Searches every row; without noise and for the most visited move by default.
+
+    Returns `action`, `action_weights`, and what the summary of the tree holds.
+    """
+    if policy in (puct_policy, mctx_puct_policy):
+        options = {"dirichlet_fraction": 0, "temperature": 0, **options}
+    return jax.device_get(
+        _search(
+            tables,
+            jax.random.key(seed),
+            illegal,
+            c_puct,
+            num_simulations=num_simulations,
+            model=model,
+            policy=policy,
+            options=tuple(options.items()),
+        )
+    )
+
+
+@partial(jax.jit, static_argnames=("num_simulations", "model", "policy", "options"))
+def _search(tables, key, illegal, c_puct, *, num_simulations, model, policy, options):
+    options = dict(options)
+    if c_puct is not None:
+        options["c_puct"] = c_puct
+    output = policy(
+        tables, key, root_of(tables), model, num_simulations, illegal, **options
+    )
+    summary = output.search_tree.summary()
+    return {
+        "action": output.action,
+        "action_weights": output.action_weights,
+        "visit_counts": summary.visit_counts,
+        "value": summary.value,
+        "qvalues": summary.qvalues,
+    }

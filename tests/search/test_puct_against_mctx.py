@@ -71,14 +71,13 @@ class Case:
 CASES = [
     Case(3, 7, 1),
     Case(1, 7, 2, np.float64),
-    Case(2048, 2, 8),
-    Case(1024, 7, 32),
+    Case(3072, 2, 8),
+    Case(1024, 7, 32, games=(MASKED, MIXED)),
     Case(128, 7, 32, np.float64),
-    Case(64, 82, 32, games=(ZERO_SUM, MIXED)),
-    Case(64, 82, 64, np.float64, games=(MASKED, FINISHING)),
+    Case(64, 82, 32, games=(ZERO_SUM, FINISHING)),
+    Case(64, 82, 64, np.float64, games=(MASKED,)),
     Case(128, 7, 64, max_depth=3, games=(MASKED, MIXED)),
-    Case(64, 2, 64, np.float64, max_depth=1),
-    Case(1, 82, 128, np.float64, games=(MASKED,)),
+    Case(64, 2, 64, np.float64, max_depth=1, games=(ZERO_SUM, MIXED)),
 ]
 
 

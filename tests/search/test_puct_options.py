@@ -1,0 +1,200 @@
+"""Options of `puct_policy` beyond mctx's, and the inputs that it accepts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsearch import (
+    NO_ACTION,
+    mctx_gumbel_policy,
+    mctx_puct_policy,
+    puct_policy,
+    qtransform_fixed_scale,
+)
+from tests.search import reference_puct
+from tests.search.table_model import (
+    Tables,
+    random_mask,
+    random_tables,
+    recurrent_fn,
+    root_of,
+    search,
+)
+
+
+def reference(
+    row: Tables, num_simulations: int, illegal: np.ndarray | None = None, **options
+) -> reference_puct.Result:
+    """The plain Python search of a row."""
+
+    def step(state, action):
+        next_state = int(row.next_states[state, action])
+        return (
+            next_state,
+            float(row.rewards[state, action]),
+            float(row.discounts[state, action]),
+            float(row.values[next_state]),
+            row.prior_logits[next_state].tolist(),
+        )
+
+    legal = None if illegal is None else (~illegal).tolist()
+    return reference_puct.search(
+        step,
+        float(row.values[0]),
+        row.prior_logits[0].tolist(),
+        num_simulations,
+        legal=legal,
+        **options,
+    )
+
+
+# AlphaGo Zero's rule, as in its pseudocode: the root starts at N = 0, so that the
+# first choice is a tie, which the lowest legal action wins.
+def test_constant_c_puct_is_alphago_zeros_rule():
+    def qtransform(node):
+        return qtransform_fixed_scale(node, first_play_urgency=-0.2)
+
+    random = np.random.default_rng(1)
+    tables = random_tables(random, 64, 5, terminals=0.1, illegal=0.2)
+    illegal = random_mask(random, 64, 5)
+    result = search(
+        tables,
+        32,
+        illegal,
+        c_puct=1.5,
+        qtransform=qtransform,
+        count_root_evaluation=False,
+    )
+    expected = [
+        reference(
+            tables[row],
+            32,
+            illegal[row],
+            c_puct=1.5,
+            first_play_urgency=-0.2,
+            count_root_evaluation=False,
+        )
+        for row in range(64)
+    ]
+    untied = np.array([min(r.gaps[1:], default=1) > 1e-5 for r in expected])
+    assert untied.mean() > 0.8
+    np.testing.assert_array_equal(
+        result["visit_counts"][untied],
+        np.array([r.visit_counts for r in expected])[untied],
+    )
+    np.testing.assert_allclose(
+        result["value"][untied],
+        np.array([r.value for r in expected])[untied],
+        atol=1e-5,
+    )
+
+
+def test_every_row_may_have_its_own_c_puct():
+    c_puct = np.geomspace(0.25, 8, 64).astype(np.float32)
+    tables = random_tables(np.random.default_rng(2), 64, 5)
+    result = search(tables, 32, c_puct=c_puct, qtransform=qtransform_fixed_scale)
+    expected = [
+        reference(tables[row], 32, c_puct=float(c)) for row, c in enumerate(c_puct)
+    ]
+    untied = np.array([min(r.gaps) > 1e-5 for r in expected])
+    assert untied.mean() > 0.8
+    np.testing.assert_array_equal(
+        result["visit_counts"][untied],
+        np.array([r.visit_counts for r in expected])[untied],
+    )
+
+
+# One legal action at the root, so that the node below it gets hundreds of children.
+def test_wide_node_is_searched_as_the_reference_does():
+    with jax.enable_x64(True):
+        tables = random_tables(np.random.default_rng(3), 2, 280, dtype=np.float64)
+        illegal = np.arange(280)[None, :] != np.array([[7], [211]])
+        result = search(tables, 270, illegal)
+    for row in range(2):
+        expected = reference(tables[row], 270, illegal[row])
+        assert min(expected.gaps) > 1e-10
+        np.testing.assert_allclose(result["value"][row], expected.value, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [puct_policy, mctx_puct_policy, mctx_gumbel_policy],
+    ids=lambda p: p.__name__,
+)
+def test_finished_root_has_no_action_and_leaves_the_others_alone(policy):
+    tables = random_tables(np.random.default_rng(4), 3, 4)
+    illegal = np.zeros((3, 4), bool)
+    expected = search(tables, 12, illegal, policy=policy)
+    illegal[1] = True
+    result = search(tables, 12, illegal, policy=policy)
+    assert result["action"][1] == NO_ACTION
+    np.testing.assert_array_equal(result["action_weights"][1], np.zeros(4))
+    for name in ("action", "action_weights", "visit_counts", "qvalues", "value"):
+        np.testing.assert_array_equal(result[name][[0, 2]], expected[name][[0, 2]])
+    assert not any(np.isnan(value).any() for value in result.values())
+
+
+def test_embedding_may_be_a_tree_of_keys_and_small_types():
+    tables = random_tables(np.random.default_rng(5), 3, 4)
+    keys = jax.random.split(jax.random.key(9), 3)
+
+    def embedded(state, key, depth):
+        return {
+            "state": state,
+            "key": key,
+            "depth": (depth, jnp.repeat(depth[:, None], 2, axis=1) > 1),
+        }
+
+    def model(tables, key, action, embedding):
+        output, state = recurrent_fn(tables, key, action, embedding["state"])
+        next_keys = jax.vmap(jax.random.fold_in)(embedding["key"], action)
+        return output, embedded(state, next_keys, embedding["depth"][0] + 1)
+
+    root = root_of(tables)
+    root = root.replace(
+        embedding=embedded(root.embedding, keys, jnp.zeros_like(keys, jnp.int8))
+    )
+    output = jax.jit(
+        lambda: puct_policy(
+            tables, jax.random.key(0), root, model, 12, dirichlet_fraction=0
+        )
+    )()
+    tree = output.search_tree
+    np.testing.assert_array_equal(
+        tree.summary().visit_counts, search(tables, 12)["visit_counts"]
+    )
+    parents, actions = np.asarray(tree.parents), np.asarray(tree.actions)
+    depth, deep = (np.asarray(x) for x in tree.embeddings["depth"])
+    assert depth.dtype == np.int8
+    for row in range(3):
+        for node in range(1, 13):
+            parent = parents[row, node]
+            assert depth[row, node] == depth[row, parent] + 1
+            assert np.all(deep[row, node] == (depth[row, node] > 1))
+            expected = jax.random.fold_in(
+                tree.embeddings["key"][row, parent], actions[row, node]
+            )
+            assert tree.embeddings["key"][row, node] == expected
+
+
+def test_bfloat16_inputs_are_searched_in_float32():
+    tables = random_tables(np.random.default_rng(6), 16, 5, dtype=jnp.bfloat16)
+    widened = jax.tree.map(
+        lambda x: x.astype(np.float32) if x.dtype == jnp.bfloat16 else x, tables
+    )
+    result, expected = search(tables, 24), search(widened, 24)
+    for name in expected:
+        assert result[name].dtype == expected[name].dtype
+        np.testing.assert_array_equal(result[name], expected[name])
+
+
+def test_raw_keys_give_what_typed_keys_give():
+    tables = random_tables(np.random.default_rng(7), 2, 4)
+    typed = jax.random.key(3)
+    run = jax.jit(
+        lambda key: puct_policy(tables, key, root_of(tables), recurrent_fn, 2).action
+    )
+    expected = run(typed)
+    with jax.legacy_prng_key("allow"):
+        np.testing.assert_array_equal(run(jax.random.key_data(typed)), expected)
