@@ -1,0 +1,124 @@
+"""Checkpoints: everything comes back, and damage is survived."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from jaxsearch.learn.checkpoint import Checkpoints
+from jaxsearch.learn.run_folder import RunFolder, UnusableRunError, write_json
+
+
+def example_state(step):
+    params = {"a": jnp.arange(6.0).reshape(2, 3) + step, "b": {0: jnp.ones(3)}}
+    optimizer = optax.adam(1e-2)
+    opt_state = optimizer.init(params)
+    for number in range(10):
+        gradients = jax.tree.map(lambda x: jnp.sin(x + number), params)  # noqa: B023
+        updates, opt_state = optimizer.update(gradients, opt_state, params)
+        params = optax.apply_updates(params, updates)
+    return {
+        "params": params,
+        "opt_state": opt_state,
+        "key": jax.random.key(step),
+        "mask": jnp.array([True, False]),
+        "games": jnp.int32(100_000 + step),
+    }
+
+
+def assert_equal(left, right):
+    assert jax.tree.structure(left) == jax.tree.structure(right)
+    for x, y in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+        assert x.dtype == y.dtype
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+            x, y = jax.random.key_data(x), jax.random.key_data(y)
+        np.testing.assert_array_equal(x, y)
+
+
+def save(folder, *steps):
+    with Checkpoints(folder) as checkpoints:
+        for step in steps:
+            checkpoints.save(
+                step, agent={"w": jnp.full(3, step)}, state=example_state(step)
+            )
+        return checkpoints.steps
+
+
+# R47: moments, count and counters are there, so the next step is the same.
+def test_state_comes_back_bit_for_bit_and_the_next_step_is_the_same(tmp_path):
+    save(tmp_path, 7)
+    with Checkpoints(tmp_path) as checkpoints:
+        step, parts, damaged = checkpoints.load_newest(state=example_state(0))
+    assert (step, damaged) == (7, [])
+    before, after = example_state(7), parts["state"]
+    assert_equal(after, before)
+    optimizer = optax.adam(1e-2)
+    assert_equal(
+        optimizer.update(before["params"], after["opt_state"]),
+        optimizer.update(before["params"], before["opt_state"]),
+    )
+
+
+def test_last_two_checkpoints_are_kept(tmp_path):
+    assert save(tmp_path, 1, 2, 3) == [2, 3]
+
+
+def files_of(folder):
+    return [path for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+# R49: whatever file of the newest checkpoint is cut short or lost.
+@pytest.mark.parametrize("damage", ["cut", "deleted"])
+def test_damage_to_the_newest_falls_back_and_is_named(tmp_path, damage):
+    save(tmp_path, 1, 2)
+    largest = max(files_of(tmp_path / "2"), key=lambda path: path.stat().st_size)
+    if damage == "cut":
+        largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    else:
+        largest.unlink()
+    with Checkpoints(tmp_path) as checkpoints:
+        step, parts, damaged = checkpoints.load_newest(
+            agent={"w": jnp.zeros(3, jnp.int32)}, state=example_state(0)
+        )
+    # If only one part was hit the other may still be good, but both are wanted.
+    assert step == 1
+    assert_equal(parts["state"], example_state(1))
+    assert len(damaged) == 1
+    assert str(tmp_path / "2") in damaged[0]
+
+
+def test_nothing_readable_is_one_clear_error(tmp_path):
+    with (
+        Checkpoints(tmp_path / "none") as checkpoints,
+        pytest.raises(UnusableRunError, match="no checkpoint in"),
+    ):
+        checkpoints.load_newest(state=example_state(0))
+    save(tmp_path, 1)
+    for path in files_of(tmp_path / "1" / "state"):
+        path.write_bytes(path.read_bytes()[:10])
+    with (
+        Checkpoints(tmp_path) as checkpoints,
+        pytest.raises(UnusableRunError, match="cannot be read"),
+    ):
+        checkpoints.load_newest(state=example_state(0))
+
+
+def test_metrics_survive_a_line_cut_short_and_are_cut_back(tmp_path):
+    folder = RunFolder(tmp_path)
+    for iteration in (1, 2, 3):
+        folder.append_metrics({"iteration": iteration})
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"iterat')
+    assert [m["iteration"] for m in folder.read_metrics()] == [1, 2, 3]
+    folder.cut_metrics(2)
+    folder.append_metrics({"iteration": 3})
+    assert [m["iteration"] for m in folder.read_metrics()] == [1, 2, 3]
+
+
+def test_failed_write_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "config.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(TypeError):
+        write_json(path, {"a": object()})
+    assert path.read_text() == '{\n  "a": 1\n}\n'

@@ -1,0 +1,118 @@
+"""The learning step: symmetries, masks, losses."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import envs
+from jaxsearch.learn import learner
+from jaxsearch.learn.replay import Plies
+
+
+def make_plies(observation, mask, policy):
+    batch_size = len(observation)
+    return Plies(
+        observation=jnp.asarray(observation),
+        legal_action_mask=jnp.asarray(mask),
+        policy_target=jnp.asarray(policy, jnp.float32),
+        search_value=jnp.linspace(-1, 1, batch_size),
+        player=jnp.zeros(batch_size, jnp.int32),
+        rewards=jnp.zeros((batch_size, 2)),
+        terminated=jnp.zeros(batch_size, bool),
+        truncated=jnp.zeros(batch_size, bool),
+    )
+
+
+# R50: a stone in the second column; under the mirror it stands in the sixth.
+def test_board_mask_and_policy_are_mirrored_together():
+    env = envs.make("connect_four")
+    state = env.step(env.init(), 1)
+    board = np.asarray(env.observe(state))
+    mask = np.arange(7) != 6
+    policy = np.arange(7) / 21
+    count = 400
+    plies = make_plies([board] * count, [mask] * count, [policy] * count)
+    result = learner.augment(jax.random.key(0), plies, env.symmetries)
+    mirrored = np.asarray(result.observation)[:, 5, 5, 1]  # bottom row, sixth column
+    assert abs(mirrored.sum() - count / 2) < 5 * np.sqrt(count / 4)
+    for row, is_mirrored in enumerate(mirrored):
+        step = -1 if is_mirrored else 1
+        np.testing.assert_array_equal(result.observation[row], board[:, ::step])
+        np.testing.assert_array_equal(result.legal_action_mask[row], mask[::step])
+        np.testing.assert_allclose(result.policy_target[row], policy[::step])
+    np.testing.assert_array_equal(result.search_value, plies.search_value)
+
+
+def net(params, observations):
+    del observations
+    return params["logits"], params["value"]
+
+
+PLIES = make_plies(
+    np.zeros((2, 1)),
+    [[True, True, False], [True, False, True]],
+    [[0.75, 0.25, 0], [1, 0, 0]],
+)
+PARAMS = {
+    "logits": jnp.array([[0.0, 0.0, 9.0], [1.0, 50.0, 0.0]]),
+    "value": jnp.array([0.5, -0.5]),
+}
+TARGET = jnp.array([1.0, -1.0])
+
+
+def test_losses_equal_those_worked_out_by_hand():
+    result = learner.losses(net, PARAMS, PLIES, TARGET, value_weight=2.0)
+    # Row 0: two equal legal logits. Row 1: log(1 + 1/e).
+    policy = (np.log(2) + np.log1p(np.exp(-1))) / 2
+    entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25)) / 2
+    np.testing.assert_allclose(result.policy, policy, rtol=1e-6)
+    np.testing.assert_allclose(result.policy_divergence, policy - entropy, rtol=1e-5)
+    np.testing.assert_allclose(result.value, 0.25)
+    np.testing.assert_allclose(result.total, policy + 2 * 0.25, rtol=1e-6)
+
+
+def test_illegal_actions_take_no_part_in_the_loss():
+    def loss(params):
+        return learner.losses(net, params, PLIES, TARGET, 1.0).total
+
+    gradient = jax.grad(loss)(PARAMS)["logits"]
+    illegal = ~np.asarray(PLIES.legal_action_mask)
+    np.testing.assert_array_equal(np.asarray(gradient)[illegal], 0)
+    assert (np.asarray(gradient)[~illegal] != 0).all()
+    shifted = PARAMS | {"logits": PARAMS["logits"] + 7 * illegal}
+    assert loss(shifted) == loss(PARAMS)
+
+
+def test_steps_lower_the_loss_on_a_fixed_batch():
+    optimizer, params = optax.sgd(0.2), PARAMS
+    opt_state, totals = optimizer.init(params), []
+    for _ in range(20):
+        params, opt_state, result = learner.update(
+            net,
+            optimizer,
+            params,
+            opt_state,
+            PLIES,
+            TARGET,
+            value_weight=1.0,
+            learning_rate_scale=jnp.float32(1),
+        )
+        totals.append(float(result.total))
+    assert totals == sorted(totals, reverse=True)
+    assert totals[-1] < totals[0] - 0.2
+
+
+def test_a_scale_of_zero_changes_no_parameter():
+    optimizer = optax.adam(0.05)
+    params, _, _ = learner.update(
+        net,
+        optimizer,
+        PARAMS,
+        optimizer.init(PARAMS),
+        PLIES,
+        TARGET,
+        value_weight=1.0,
+        learning_rate_scale=jnp.float32(0),
+    )
+    np.testing.assert_array_equal(params["logits"], PARAMS["logits"])

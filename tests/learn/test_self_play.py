@@ -1,0 +1,119 @@
+"""Self-play: what is recorded is what was played."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import envs
+from jaxsearch import two_player_model
+from jaxsearch.learn import self_play
+from jaxsearch.search.policy_names import policy_named, policy_names
+
+ENV = envs.make("tic_tac_toe")
+GAMES, PLIES = 6, 16
+
+
+def evaluate(params, key, states):
+    batch_size = states.current_player.shape[0]
+    return jax.random.normal(key, (batch_size, 9)), jnp.zeros(batch_size)
+
+
+@functools.cache
+def played(search="puct"):
+    def run(params, key, root, recurrent_fn, invalid_actions):
+        policy = policy_named(search)
+        return policy(params, key, root, recurrent_fn, 8, invalid_actions)
+
+    start_key, play_key = jax.random.split(jax.random.key(0))
+    states = self_play.start_games(ENV, start_key, GAMES, 3)
+    model = two_player_model(ENV, evaluate)
+    play = functools.partial(self_play.play, ENV, model, run)
+    result = jax.jit(functools.partial(play, num_plies=PLIES, opening_plies=3))(
+        None, play_key, states
+    )
+    return states, *result
+
+
+@pytest.mark.parametrize("search", policy_names())
+def test_records_follow_the_rules_of_the_game(search):
+    states, final, plies, counts = played(search)
+    boards = np.asarray(plies.observation)
+    for game in range(GAMES):
+        state = jax.tree.map(lambda x: x[game], states)  # noqa: B023
+        for ply in range(PLIES):
+            record = jax.tree.map(lambda x: x[ply, game], plies)  # noqa: B023
+            np.testing.assert_array_equal(record.observation, ENV.observe(state))
+            np.testing.assert_array_equal(
+                record.legal_action_mask, state.legal_action_mask
+            )
+            assert record.player == state.current_player
+            np.testing.assert_allclose(record.policy_target.sum(), 1, rtol=1e-5)
+            illegal = ~np.asarray(record.legal_action_mask)
+            assert not np.asarray(record.policy_target)[illegal].any()
+            following = [
+                moved
+                for action in np.flatnonzero(~illegal)
+                if same(moved := ENV.step(state, int(action)), record)
+            ]
+            if record.terminated:
+                assert following  # some legal move ended the game so
+                board = final_board(final, boards, ply, game)
+                state = start_from(board)
+                assert board.sum() <= 3  # a new game, up to 3 random moves in
+            else:
+                board = final_board(final, boards, ply, game)
+                state = next(
+                    moved
+                    for moved in following
+                    if np.array_equal(ENV.observe(moved), board)
+                )
+    assert int(counts.plies) == GAMES * PLIES
+    ended = np.asarray(plies.terminated)
+    first = np.asarray(plies.rewards)[..., 0]
+    assert int(counts.games) == ended.sum()
+    assert int(counts.wins_first) == (ended & (first > 0)).sum()
+    assert int(counts.wins_second) == (ended & (first < 0)).sum()
+    assert int(counts.draws) == (ended & (first == 0)).sum()
+
+
+def same(moved, record):
+    return bool(moved.terminated) == bool(record.terminated) and np.array_equal(
+        moved.rewards, record.rewards
+    )
+
+
+def final_board(final, boards, ply, game):
+    """The observation after a ply: of the next ply, or of the state at the end."""
+    if ply + 1 < len(boards):
+        return boards[ply + 1, game]
+    state = jax.tree.map(lambda x: x[game], final)
+    return np.asarray(ENV.observe(state))
+
+
+def start_from(board):
+    """The state that shows this observation to its player to move."""
+    mine, theirs = board[..., 0].ravel(), board[..., 1].ravel()
+    x, o = (mine, theirs) if mine.sum() == theirs.sum() else (theirs, mine)
+    cells = np.where(x, "X", np.where(o, "O", ".")).reshape(3, 3)
+    return ENV.from_text("/".join("".join(row) for row in cells))
+
+
+def test_openings_have_every_length_and_finish_no_game():
+    states = jax.jit(self_play.start_games, static_argnums=(0, 2, 3))(
+        ENV, jax.random.key(0), 2000, 9
+    )
+    assert not np.asarray(states.terminated).any()
+    assert not np.asarray(states.rewards).any()
+    stones = 9 - np.asarray(states.legal_action_mask).sum(axis=1)
+    counts = np.bincount(stones, minlength=9)
+    # Lengths 0 to 4 finish no game: a tenth of the games each.
+    assert (abs(counts[:5] - 200) < 5 * np.sqrt(180)).all()
+    assert stones.max() == 8
+
+
+def test_no_opening_plies_start_at_the_start():
+    states = self_play.start_games(ENV, jax.random.key(0), 4, 0)
+    np.testing.assert_array_equal(states.legal_action_mask, True)
