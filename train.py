@@ -63,6 +63,8 @@ class Config(Settings):
     """Length of the whole run in iterations; with both, what comes first."""
     save_every: int = 20
     """Iterations between checkpoints."""
+    evaluate: bool = True
+    """Measure the agent at the end of the run."""
     device: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     """Where to run; auto takes an accelerator if there is one."""
 
@@ -99,7 +101,15 @@ class Config(Settings):
 
 
 # What may differ between a run and its resumption.
-_RESUMABLE = ("run", "resume", "minutes", "iterations", "save_every", "device")
+_RESUMABLE = (
+    "run",
+    "resume",
+    "minutes",
+    "iterations",
+    "save_every",
+    "evaluate",
+    "device",
+)
 
 
 # --------------------------------------------------------------------------------------
@@ -299,6 +309,9 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
     """Draws the curves of the run and measures what it came to."""
     curves = folder.path / "curves.png"
     plot_curves(folder.read_metrics(), curves)
+    console.print(f"curves of the run: {curves}")
+    if not agent.config.evaluate:
+        return
     if agent.env.id == positions.GAME:
         players = [raw_player(agent)] + [
             search_player(agent, num_simulations=n, name=f"{n} simulations")
@@ -318,7 +331,6 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
             key=jax.random.key(agent.config.seed),
         )
         console.print(match_report(match))
-    console.print(f"curves of the run: {curves}")
     console.print(f"more: python evaluate.py match {folder} uct:sims=400")
 
 

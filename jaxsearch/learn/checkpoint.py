@@ -4,7 +4,9 @@ Everything of Orbax that the project uses stands in this file.
 """
 
 import contextlib
+import gc
 import logging
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
@@ -65,19 +67,20 @@ class Checkpoints:
             examples,
         )
         damaged = []
-        for step in reversed(self.steps):
-            try:
-                with _quiet():
+        with _quiet():
+            for step in reversed(self.steps):
+                try:
                     parts = self._checkpointer.load_checkpointables(step, abstract)
-            # A damaged file shows as whatever error the reader stumbles over.
-            except Exception as error:
-                reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
-                damaged.append(
-                    f"checkpoint {self._folder / str(step)} cannot be read, "
-                    f"skipping it: {reason[0][:200]}"
-                )
-            else:
-                return step, parts, damaged
+                # A damaged file shows as whatever error the reader stumbles over.
+                except Exception as error:
+                    reason = str(error).strip() or type(error).__name__
+                    damaged.append(
+                        f"checkpoint {self._folder / str(step)} cannot be read, "
+                        f"skipping it: {reason.splitlines()[0][:200]}"
+                    )
+                else:
+                    return step, parts, damaged
+                gc.collect()  # the reader's half-done work warns when it is dropped
         if damaged:
             raise UnusableRunError("; ".join(damaged) + "; no older checkpoint is left")
         raise UnusableRunError(f"there is no checkpoint in {self._folder}")
@@ -85,10 +88,13 @@ class Checkpoints:
 
 @contextlib.contextmanager
 def _quiet():
-    """Keeps Orbax's progress reports off the terminal."""
-    level = logging.getLogger("absl").level
-    logging.getLogger("absl").setLevel(logging.ERROR)
+    """Keeps what Orbax logs off the terminal; its errors are raised as well."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited")
+            yield
     finally:
-        logging.getLogger("absl").setLevel(level)
+        logger.setLevel(level)

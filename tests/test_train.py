@@ -1,0 +1,272 @@
+"""train.py: runs that stop, die and go on, and bad input."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import train
+from jaxsearch.learn.checkpoint import Checkpoints
+from jaxsearch.learn.programs import make_programs
+from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
+
+SMALL = [
+    *("--env", "tic_tac_toe", "--net", "mlp", "--width", "16", "--depth", "1"),
+    *("--search", "puct", "--simulations", "4", "--games", "8", "--plies", "4"),
+    *("--batch", "16", "--updates", "2", "--positions", "256", "--no-evaluate"),
+]
+LAST = 200  # iterations of a whole run
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """An environment in which only the first run compiles."""
+    folder = tmp_path_factory.mktemp("compiled")
+    return os.environ | {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_NUM_CPU_DEVICES": "1",
+    }
+
+
+def start_training(cache, run, *flags):
+    command = [sys.executable, "train.py", "--run", str(run), *SMALL, *flags]
+    return subprocess.Popen(
+        command,
+        cwd=Path(train.__file__).parent,
+        env=cache,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run_training(cache, run, *flags):
+    process = start_training(cache, run, *flags)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    return output
+
+
+def iterations_of(run):
+    return [metrics["iteration"] for metrics in RunFolder(run).read_metrics()]
+
+
+def wait_for_iteration(process, run, iteration):
+    while max(iterations_of(run), default=0) < iteration:
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.005)
+
+
+def last_state(run):
+    """The parts of a run's newest checkpoint, apart from the time that it took."""
+    agent = train.make_agent(train.stored_config(RunFolder(run)))
+    programs = make_programs(
+        agent.config, agent.env, agent.net, agent.evaluate, agent.params
+    )
+    state = programs.start()
+    with Checkpoints(Path(run) / "checkpoints") as checkpoints:
+        step, parts, damaged = checkpoints.load_newest(agent=agent.params, state=state)
+    assert not damaged
+    seconds = parts["state"].seconds
+    leaves = [
+        (jax.tree_util.keystr(path), leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(parts)
+        if leaf is not seconds
+    ]
+    return step, leaves
+
+
+def assert_same_state(one, other):
+    (step, leaves), (other_step, other_leaves) = last_state(one), last_state(other)
+    assert step == other_step
+    assert len(leaves) == len(other_leaves) > 30
+    for (path, x), (other_path, y) in zip(leaves, other_leaves, strict=True):
+        assert path == other_path
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+            x, y = jax.random.key_data(x), jax.random.key_data(y)
+        np.testing.assert_array_equal(x, y, err_msg=path)
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory, cache):
+    """A whole run that nothing disturbed."""
+    run = tmp_path_factory.mktemp("runs") / "straight"
+    run_training(cache, run, "--iterations", str(LAST))
+    return run
+
+
+def test_run_folder_tells_what_was_done(straight):
+    assert iterations_of(straight) == list(range(1, LAST + 1))
+    metrics = RunFolder(straight).read_metrics()
+    assert metrics[-1]["positions"] == LAST * 8 * 4  # more than the replay holds
+    assert metrics[-1]["games"] > 256 / 9
+    assert metrics[-1]["updates"] > 2 * (LAST - 20)
+    losses = [m["value"] for m in metrics if m["value"] is not None]
+    assert len(losses) > LAST - 20
+    assert np.isfinite(losses).all()
+    assert json.loads((straight / "config.json").read_text())["simulations"] == 4
+    assert json.loads((straight / "versions.json").read_text())["jax"]
+    assert (straight / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+# R46
+def test_run_killed_three_times_equals_a_straight_one_bit_for_bit(
+    straight, tmp_path, cache
+):
+    run, choice = tmp_path / "run", random.Random(0)
+    flags = ["--iterations", str(LAST), "--save-every", "5"]
+    for earliest in (10, 60, 110):
+        process = start_training(cache, run, *flags)
+        wait_for_iteration(process, run, earliest + choice.randrange(40))
+        time.sleep(choice.uniform(0, 0.2))  # about five iterations and a save
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        if "--resume" not in flags:
+            flags.append("--resume")
+    run_training(cache, run, *flags)
+    assert_same_state(straight, run)
+    assert iterations_of(run) == list(range(1, LAST + 1))
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
+)
+def test_signal_saves_and_says_how_to_go_on(straight, tmp_path, cache, number):
+    run = tmp_path / "run"
+    process = start_training(cache, run, "--iterations", str(LAST))
+    wait_for_iteration(process, run, 25)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert number.name in output
+    assert f"python train.py --run {run} --resume --iterations {LAST}" in output
+    last = iterations_of(run)[-1]
+    assert 25 <= last == last_state(run)[0] < LAST
+    output = run_training(cache, run, "--resume", "--iterations", str(LAST))
+    assert f"going on from iteration {last}" in output
+    assert_same_state(straight, run)
+
+
+# R73: sizes that are not the defaults come from the stored configuration.
+def test_agent_is_rebuilt_from_its_run_folder(straight):
+    agent = train.load_agent(straight)
+    assert agent.env.id == "tic_tac_toe"
+    assert (agent.config.width, agent.config.depth) == (16, 1)
+    states = jax.tree.map(lambda x: x[None], agent.env.init())
+    prior_logits, value = agent.evaluate(agent.params, None, states)
+    assert prior_logits.shape == (1, 9)
+    untrained = train.make_agent(agent.config)
+    start, _ = agent.evaluate(untrained.params, None, states)
+    assert np.abs(prior_logits - start).max() > 0.01
+    assert value.shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            "--env conect_four",
+            "unknown game 'conect_four': did you mean 'connect_four'",
+        ),
+        ("--env nim --env-options heaps", "--env-options takes name=value"),
+        ("--env nim --env-options piles=3", "has no option 'piles'"),
+        ("--env nim", "resnet needs observations [height, width, channels]"),
+        ("--net transformer", "unknown net 'transformer': choose one of"),
+        ("--dtype float16", "unknown dtype 'float16'"),
+        ("--search alpha-beta", "unknown search 'alpha-beta': choose one of"),
+        ("--simulations 0", "--simulations must be above 0, got 0"),
+        ("--games -4", "--games must be above 0, got -4"),
+        ("--batch 0", "--batch must be above 0, got 0"),
+        ("--minutes 0", "--minutes must be above 0, got 0.0"),
+        ("--minutes -1", "--minutes must be above 0, got -1.0"),
+        ("--minutes nan", "--minutes must be above 0, got nan"),
+        ("--iterations 0", "--iterations must be above 0, got 0"),
+        ("--learning-rate nan", "--learning-rate must be above 0, got nan"),
+        ("--average-decay 2", "--average-decay is a share from 0 to 1, got 2.0"),
+        ("--seed -1", "--seed must be 0 or more, got -1"),
+        ("--device gpu", "asked for device 'gpu', but the devices that JAX sees are"),
+        ("--devices 99 --games 99 --batch 99", "--devices 99: JAX sees 4 here"),
+        ("--resume", "there is no run folder"),
+        # R55
+        (
+            "--devices 3 --games 64",
+            "--games 64 does not divide among 3 devices: take 63 or 66",
+        ),
+        (
+            "--devices 3 --games 63 --batch 100",
+            "--batch 100 does not divide among 3 devices: take 99 or 102",
+        ),
+        ("--devices 3 --games 2", "--games 2 does not divide among 3 devices: take 3"),
+    ],
+)
+def test_bad_flags_are_refused_in_one_line(flags, message, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert train.main(["--run", str(run), *flags.split()]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert not run.exists()
+
+
+def test_a_run_is_neither_overwritten_nor_resumed_as_another(straight, capsys):
+    before = (straight / "config.json").read_text()
+    for flags, message in [
+        (SMALL, "holds a run already: add --resume"),
+        (
+            ["--resume", "--env", "nim"],
+            "has --env tic_tac_toe, which cannot become nim",
+        ),
+        (["--resume", "--width", "64"], "has --width 16, which cannot become 64"),
+    ]:
+        assert train.main(["--run", str(straight), *flags]) == 2
+        assert message in capsys.readouterr().err
+    assert (straight / "config.json").read_text() == before
+    assert iterations_of(straight) == list(range(1, LAST + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "holds no configuration"),
+        ('{"simulation": 4}', "unknown setting 'simulation'"),
+        ('{"env": "chess960"}', "unknown game 'chess960'"),
+        ("{}", "no checkpoint in"),
+    ],
+)
+def test_damaged_run_folder_is_one_clear_error(tmp_path, text, message):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        train.load_agent(tmp_path)
+    with pytest.raises(UnusableRunError, match="no run folder"):
+        train.load_agent(tmp_path / "missing")
+
+
+def test_run_whose_checkpoints_are_all_damaged_is_refused(straight, tmp_path, capsys):
+    run = tmp_path / "run"
+    subprocess.run(["cp", "-r", straight, run], check=True)
+    for path in (run / "checkpoints").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:20])
+    assert train.main(["--run", str(run), "--resume", "--iterations", "999"]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_training_on_several_devices_learns_and_resumes(tmp_path, capsys):
+    flags = [*SMALL, "--run", str(tmp_path / "run"), "--devices", "4"]
+    assert train.main([*flags, "--iterations", "12"]) == 0
+    assert train.main([*flags, "--resume", "--iterations", "14"]) == 0
+    assert "going on from iteration 12" in capsys.readouterr().out
+    assert iterations_of(tmp_path / "run") == list(range(1, 15))
+    assert train.load_agent(tmp_path / "run").params
