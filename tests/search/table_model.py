@@ -167,6 +167,8 @@ def search(
 
     Returns `action`, `action_weights`, and what the summary of the tree holds.
     """
+    if illegal is None:
+        illegal = np.zeros_like(tables.prior_logits[:, 0], bool)
     if policy in (puct_policy, mctx_puct_policy):
         options = {"dirichlet_fraction": 0, "temperature": 0, **options}
     return jax.device_get(
