@@ -133,8 +133,9 @@ def _add_dirichlet_noise(key, root, fraction, alpha):
     if isinstance(fraction, int | float) and fraction == 0:
         return root
     probs = jax.nn.softmax(root.prior_logits, axis=-1)
-    batch_size, num_actions = probs.shape
-    noise = jax.random.dirichlet(key, jnp.full([num_actions], alpha), (batch_size,))
+    noise = jax.random.dirichlet(
+        key, jnp.full(probs.shape[-1:], alpha), probs.shape[:-1]
+    )
     probs = (1 - fraction) * probs + fraction * noise
     logits = jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
     return root.replace(prior_logits=logits)

@@ -1,0 +1,85 @@
+"""R17: the choice of a move from visits, at every temperature."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsearch import NO_ACTION, action_log_probs, sample_action
+
+SAMPLES = 1000
+
+
+def probs(weights, temperature) -> np.ndarray:
+    weights = jnp.array([weights], jnp.float32)
+    return np.exp(np.asarray(action_log_probs(weights, temperature)[0]))
+
+
+def sample(weights, temperature) -> np.ndarray:
+    weights = jnp.tile(jnp.array([weights], jnp.float32), (SAMPLES, 1))
+    return np.asarray(sample_action(jax.random.key(0), weights, temperature))
+
+
+@pytest.mark.parametrize(
+    ("temperature", "expected"),
+    [
+        (1.0, [0.98912, 0.00989, 0.00099]),
+        (0.5, [0.999899, 0.0000999899, 0.000000999899]),
+        (0.1, [1.0, 1e-20, 1e-30]),
+        (0.02, [1.0, 0.0, 0.0]),
+        (1e-3, [1.0, 0.0, 0.0]),
+        (0.0, [1.0, 0.0, 0.0]),
+    ],
+)
+def test_low_temperatures_sharpen_without_overflow(temperature, expected):
+    visits = np.array([1000, 10, 1])
+    np.testing.assert_allclose(
+        probs(visits, temperature), expected, rtol=1e-3, atol=1e-30
+    )
+    # Visit shares are the same weights.
+    np.testing.assert_allclose(
+        probs(visits / 1011, temperature), expected, rtol=1e-3, atol=1e-30
+    )
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1e-3, 0.01, 1.0, np.inf])
+def test_equal_visits_stay_equal_at_every_temperature(temperature):
+    np.testing.assert_allclose(probs([3] * 5, temperature), [0.2] * 5, rtol=1e-6)
+    counts = np.bincount(sample([3] * 5, temperature), minlength=5)
+    assert np.all(counts > SAMPLES / 10)
+
+
+@pytest.mark.parametrize("temperature", [1e9, np.inf])
+def test_high_temperatures_choose_evenly_among_the_visited(temperature):
+    np.testing.assert_allclose(
+        probs([2, 13, 1, 0], temperature), [1 / 3, 1 / 3, 1 / 3, 0], rtol=1e-6
+    )
+    counts = np.bincount(sample([2, 13, 1, 0], temperature), minlength=4)
+    assert counts[3] == 0
+    assert np.all(counts[:3] > SAMPLES / 4)
+
+
+def test_temperature_zero_takes_the_most_visited():
+    assert np.all(sample([2, 13, 1, 0], 0.0) == 1)
+    assert np.all(sample([2, 13.001, 13, 0], 0.0) == 1)
+
+
+def test_samples_follow_the_weights():
+    counts = np.bincount(sample([1, 2, 0, 1], 1.0), minlength=4)
+    np.testing.assert_allclose(counts / SAMPLES, [0.25, 0.5, 0, 0.25], atol=0.05)
+
+
+def test_temperature_may_differ_between_rows():
+    weights = jnp.tile(jnp.array([[1.0, 3.0]]), (2 * SAMPLES, 1))
+    temperature = jnp.repeat(jnp.array([0.0, np.inf]), SAMPLES)
+    actions = np.asarray(sample_action(jax.random.key(1), weights, temperature))
+    assert np.all(actions[:SAMPLES] == 1)
+    assert 0.4 < actions[SAMPLES:].mean() < 0.6
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0, np.inf])
+def test_row_without_weights_has_no_action(temperature):
+    weights = jnp.array([[0.0, 0.0], [0.0, 1.0]])
+    actions = sample_action(jax.random.key(0), weights, temperature)
+    assert actions.dtype == jnp.int32
+    np.testing.assert_array_equal(actions, [NO_ACTION, 1])
