@@ -4,23 +4,26 @@ Everything of Orbax that the project uses stands in this file.
 """
 
 import contextlib
-import gc
+import json
 import logging
-import warnings
+import zlib
 from pathlib import Path
 from typing import Any, Self
 
 import jax
 from orbax.checkpoint import v1 as ocp
 
-from jaxsearch.learn.run_folder import UnusableRunError
+from jaxsearch.learn.run_folder import UnusableRunError, write_json
+
+_CHECKSUMS = "checksums.json"
 
 
 class Checkpoints:
     """The checkpoints of one folder. Use it in a `with` statement.
 
     A checkpoint is written beside its place and moved there when it is complete, so a
-    crash at any moment leaves the ones before it as they were.
+    crash at any moment leaves the ones before it as they were. The checksums of its
+    files follow, because Orbax reads some damaged files as if they were whole.
     """
 
     def __init__(self, folder: Path, keep: int = 2):
@@ -31,6 +34,7 @@ class Checkpoints:
                 preservation_policy=policies.LatestN(keep),  # pyright: ignore
             )
         self._folder = folder
+        self._damaged: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -41,13 +45,20 @@ class Checkpoints:
 
     @property
     def steps(self) -> list[int]:
-        """The steps of which there is a complete checkpoint, oldest first."""
-        return sorted(checkpoint.step for checkpoint in self._checkpointer.checkpoints)
+        """The steps of complete checkpoints not known to be damaged, oldest first."""
+        found = {checkpoint.step for checkpoint in self._checkpointer.checkpoints}
+        return sorted(found - self._damaged)
 
     def save(self, step: int, **parts: Any) -> None:
         """Saves pytrees of arrays under names; returns when they are safe on disk."""
         with _quiet():
-            self._checkpointer.save_checkpointables(step, parts, overwrite=True)
+            # Forced, because a damaged checkpoint may stand at this step or later.
+            self._checkpointer.save_checkpointables(
+                step, parts, force=True, overwrite=True
+            )
+        self._damaged.discard(step)
+        folder = self._folder / str(step)
+        write_json(folder / _CHECKSUMS, _checksums(folder))
 
     def load_newest(self, **examples: Any) -> tuple[int, dict[str, Any], list[str]]:
         """Loads parts of the newest checkpoint that can be read.
@@ -67,23 +78,44 @@ class Checkpoints:
             examples,
         )
         damaged = []
-        with _quiet():
-            for step in reversed(self.steps):
-                try:
+        for step in reversed(self.steps):
+            try:
+                _check_files(self._folder / str(step))
+                with _quiet():
                     parts = self._checkpointer.load_checkpointables(step, abstract)
-                # A damaged file shows as whatever error the reader stumbles over.
-                except Exception as error:
-                    reason = str(error).strip() or type(error).__name__
-                    damaged.append(
-                        f"checkpoint {self._folder / str(step)} cannot be read, "
-                        f"skipping it: {reason.splitlines()[0][:200]}"
-                    )
-                else:
-                    return step, parts, damaged
-                gc.collect()  # the reader's half-done work warns when it is dropped
+            # A damaged file shows as whatever error the reader stumbles over.
+            except Exception as error:
+                self._damaged.add(step)
+                reason = str(error).strip() or type(error).__name__
+                damaged.append(
+                    f"checkpoint {self._folder / str(step)} cannot be read, "
+                    f"skipping it: {reason.splitlines()[0][:200]}"
+                )
+            else:
+                return step, parts, damaged
         if damaged:
             raise UnusableRunError("; ".join(damaged) + "; no older checkpoint is left")
         raise UnusableRunError(f"there is no checkpoint in {self._folder}")
+
+
+def _checksums(folder: Path) -> dict[str, int]:
+    return {
+        str(path.relative_to(folder)): zlib.crc32(path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != _CHECKSUMS
+    }
+
+
+def _check_files(folder: Path) -> None:
+    """Raises ValueError if a file of a checkpoint is not as it was written."""
+    try:
+        stored = json.loads((folder / _CHECKSUMS).read_text())
+    except FileNotFoundError:  # a crash came between the checkpoint and its checksums
+        return
+    found = _checksums(folder)
+    for name, checksum in stored.items():
+        if found.get(name) != checksum:
+            raise ValueError(f"{name} is {'damaged' if name in found else 'missing'}")
 
 
 @contextlib.contextmanager
@@ -93,8 +125,6 @@ def _quiet():
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "coroutine .* was never awaited")
-            yield
+        yield
     finally:
         logger.setLevel(level)

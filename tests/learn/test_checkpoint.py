@@ -68,24 +68,72 @@ def files_of(folder):
     return [path for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
-# R49: whatever file of the newest checkpoint is cut short or lost.
-@pytest.mark.parametrize("damage", ["cut", "deleted"])
-def test_damage_to_the_newest_falls_back_and_is_named(tmp_path, damage):
-    save(tmp_path, 1, 2)
-    largest = max(files_of(tmp_path / "2"), key=lambda path: path.stat().st_size)
-    if damage == "cut":
-        largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+def damage(path, how):
+    if how == "cut":
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     else:
-        largest.unlink()
+        path.unlink()
+
+
+def load(folder):
+    agent = {"w": jnp.zeros(3, jnp.int32)}
+    with Checkpoints(folder) as checkpoints:
+        return checkpoints.load_newest(agent=agent, state=example_state(0))
+
+
+# R49: whatever file of the newest checkpoint is cut short or lost.
+@pytest.mark.parametrize("how", ["cut", "deleted"])
+def test_damage_to_any_file_of_the_newest_falls_back_and_is_named(tmp_path, capfd, how):
+    save(tmp_path, 1, 2)
+    newest = tmp_path / "2"
+    for path in files_of(newest):
+        if path.name == "checksums.json":
+            continue
+        whole = path.read_bytes()
+        damage(path, how)
+        step, parts, lines = load(tmp_path)
+        assert step == 1
+        assert_equal(parts["state"], example_state(1))
+        assert len(lines) == 1
+        assert str(newest) in lines[0]
+        assert str(path.relative_to(newest)) in lines[0]
+        path.write_bytes(whole)
+    assert load(tmp_path)[0] == 2
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_checkpoint_without_checksums_is_read_and_with_damaged_ones_is_not(tmp_path):
+    save(tmp_path, 1, 2)
+    damage(tmp_path / "2" / "checksums.json", "cut")
+    assert load(tmp_path)[0] == 1
+    damage(tmp_path / "2" / "checksums.json", "deleted")
+    step, parts, lines = load(tmp_path)
+    assert (step, lines) == (2, [])
+    assert_equal(parts["state"], example_state(2))
+
+
+def test_saving_goes_on_below_a_damaged_checkpoint_and_over_it(tmp_path):
+    save(tmp_path, 1, 4)
+    damage(tmp_path / "4" / "state" / "_METADATA", "cut")
+    agent = {"w": jnp.zeros(3, jnp.int32)}
     with Checkpoints(tmp_path) as checkpoints:
-        step, parts, damaged = checkpoints.load_newest(
-            agent={"w": jnp.zeros(3, jnp.int32)}, state=example_state(0)
-        )
-    # If only one part was hit the other may still be good, but both are wanted.
-    assert step == 1
-    assert_equal(parts["state"], example_state(1))
-    assert len(damaged) == 1
-    assert str(tmp_path / "2") in damaged[0]
+        assert checkpoints.steps == [1, 4]
+        assert checkpoints.load_newest(agent=agent)[0] == 1
+        assert checkpoints.steps == [1]
+        checkpoints.save(2, agent={"w": jnp.full(3, 20)})
+        assert 2 in checkpoints.steps
+    with Checkpoints(tmp_path) as checkpoints:
+        step, parts, damaged = checkpoints.load_newest(agent=agent)
+        assert (step, len(damaged)) == (2, 1)
+        np.testing.assert_array_equal(parts["agent"]["w"], 20)
+        for step in (3, 4, 5):
+            checkpoints.save(step, agent={"w": jnp.full(3, 10 * step)})
+        assert checkpoints.steps == [4, 5]
+    with Checkpoints(tmp_path) as checkpoints:
+        step, parts, damaged = checkpoints.load_newest(agent=agent)
+    assert (step, damaged) == (5, [])
+    np.testing.assert_array_equal(parts["agent"]["w"], 50)
 
 
 def test_nothing_readable_is_one_clear_error(tmp_path):
