@@ -1,5 +1,6 @@
 """Self-play: what is recorded is what was played."""
 
+import dataclasses
 import functools
 
 import jax
@@ -14,6 +15,7 @@ from jaxsearch.search.policy_names import policy_named, policy_names
 
 ENV = envs.make("tic_tac_toe")
 GAMES, PLIES = 6, 16
+step, observe = jax.jit(ENV.step), jax.jit(ENV.observe)
 
 
 def evaluate(params, key, states):
@@ -39,13 +41,13 @@ def played(search="puct"):
 
 @pytest.mark.parametrize("search", policy_names())
 def test_records_follow_the_rules_of_the_game(search):
-    states, final, plies, counts = played(search)
+    states, final, plies, counts = jax.device_get(played(search))
     boards = np.asarray(plies.observation)
     for game in range(GAMES):
         state = jax.tree.map(lambda x: x[game], states)  # noqa: B023
         for ply in range(PLIES):
             record = jax.tree.map(lambda x: x[ply, game], plies)  # noqa: B023
-            np.testing.assert_array_equal(record.observation, ENV.observe(state))
+            np.testing.assert_array_equal(record.observation, observe(state))
             np.testing.assert_array_equal(
                 record.legal_action_mask, state.legal_action_mask
             )
@@ -56,7 +58,7 @@ def test_records_follow_the_rules_of_the_game(search):
             following = [
                 moved
                 for action in np.flatnonzero(~illegal)
-                if same(moved := ENV.step(state, int(action)), record)
+                if same(moved := step(state, int(action)), record)
             ]
             if record.terminated:
                 assert following  # some legal move ended the game so
@@ -68,7 +70,7 @@ def test_records_follow_the_rules_of_the_game(search):
                 state = next(
                     moved
                     for moved in following
-                    if np.array_equal(ENV.observe(moved), board)
+                    if np.array_equal(observe(moved), board)
                 )
     assert int(counts.plies) == GAMES * PLIES
     ended = np.asarray(plies.terminated)
@@ -90,7 +92,7 @@ def final_board(final, boards, ply, game):
     if ply + 1 < len(boards):
         return boards[ply + 1, game]
     state = jax.tree.map(lambda x: x[game], final)
-    return np.asarray(ENV.observe(state))
+    return np.asarray(observe(state))
 
 
 def start_from(board):
@@ -101,17 +103,67 @@ def start_from(board):
     return ENV.from_text("/".join("".join(row) for row in cells))
 
 
-def test_openings_have_every_length_and_finish_no_game():
-    states = jax.jit(self_play.start_games, static_argnums=(0, 2, 3))(
-        ENV, jax.random.key(0), 2000, 9
+class Capped(type(ENV)):
+    """Tic-tac-toe that stops after four marks, before anyone has won."""
+
+    def _play(self, state, action, key):
+        played = super()._play(state, action, key)
+        full = jnp.sum(played.board >= 0) == 4
+        return dataclasses.replace(
+            played,
+            legal_action_mask=played.legal_action_mask & ~full,
+            truncated=full,
+        )
+
+
+def test_capped_games_are_replaced_and_counted_apart():
+    env = Capped()
+
+    def run(params, key, root, recurrent_fn, invalid_actions):
+        policy = policy_named("puct")
+        return policy(params, key, root, recurrent_fn, 2, invalid_actions)
+
+    play = functools.partial(
+        self_play.play, env, two_player_model(env, evaluate), run, None
     )
+    states = self_play.start_games(env, jax.random.key(0), 3, 0)
+    _, plies, counts = jax.jit(functools.partial(play, num_plies=8, opening_plies=0))(
+        jax.random.key(1), states
+    )
+    for row in range(8):  # the fourth and the eighth move end all games
+        np.testing.assert_array_equal(plies.truncated[row], row in (3, 7))
+        marks = np.asarray(plies.observation[row]).sum(axis=(1, 2, 3))
+        np.testing.assert_array_equal(marks, row % 4)
+    assert int(counts.games) == int(counts.truncated) == 6
+    assert int(counts.draws) == int(counts.wins_first) == int(counts.wins_second) == 0
+
+
+@pytest.mark.parametrize("search", policy_names())
+def test_search_value_is_from_the_view_of_the_mover(search):
+    # The net knows nothing, so that a value comes from ends of games alone.
+    plies = played(search)[2]
+    won = np.asarray(plies.rewards).max(axis=-1) > 0
+    assert won.sum() > 5
+    assert np.asarray(plies.search_value)[won].mean() > 0.1
+
+
+start_games = jax.jit(self_play.start_games, static_argnums=(0, 2, 3))
+
+
+def test_openings_have_every_length():
+    states = start_games(ENV, jax.random.key(0), 2000, 4)
+    marks = 9 - np.asarray(states.legal_action_mask).sum(axis=1)
+    counts = np.bincount(marks)
+    assert len(counts) == 5  # lengths 0 to 4, a fifth of the games each
+    assert (abs(counts - 400) < 5 * np.sqrt(2000 * 0.2 * 0.8)).all()
+
+
+def test_openings_finish_no_game():
+    states = start_games(ENV, jax.random.key(0), 2000, 9)
     assert not np.asarray(states.terminated).any()
     assert not np.asarray(states.rewards).any()
-    stones = 9 - np.asarray(states.legal_action_mask).sum(axis=1)
-    counts = np.bincount(stones, minlength=9)
-    # Lengths 0 to 4 finish no game: a tenth of the games each.
-    assert (abs(counts[:5] - 200) < 5 * np.sqrt(180)).all()
-    assert stones.max() == 8
+    marks = 9 - np.asarray(states.legal_action_mask).sum(axis=1)
+    assert marks.max() == 8
 
 
 def test_no_opening_plies_start_at_the_start():
