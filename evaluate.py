@@ -28,7 +28,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import tyro
@@ -66,6 +66,9 @@ from train import load_agent
 # Commands
 
 
+PlayerText = Annotated[Positional[str], tyro.conf.arg(metavar="PLAYER")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """Flags of every command."""
@@ -74,7 +77,7 @@ class Command:
     """Where to run: auto, cpu, gpu or tpu."""
     seed: int = 0
     """Of openings, random moves and ties."""
-    json: Path | None = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
     """A file for the result as JSON."""
 
 
@@ -82,9 +85,9 @@ class Command:
 class Match(Command):
     """Two players: wins, draws and losses by seat, Elo difference with an interval."""
 
-    first: Positional[str]
-    """A player, see above."""
-    second: Positional[str]
+    first: PlayerText
+    """A player: random, uct:sims=400 or RUN?search=puct&sims=64, for example."""
+    second: PlayerText
     """Its opponent."""
     env: str = ""
     """The game, where no player is a run."""
@@ -101,8 +104,8 @@ class Positions(Command):
     A run without options plays three times: its net alone, 32 and 128 simulations.
     """
 
-    players: Positional[tuple[str, ...]]
-    """One or more players, see above."""
+    players: Annotated[Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYERS")]
+    """Players: a run folder, RUN?search=puct&sims=64 or uct:sims=400, for example."""
     batch: int = 600
     """Positions at a time."""
 
@@ -111,7 +114,7 @@ class Positions(Command):
 class Sweep(Command):
     """A run with every number of simulations and every c_puct."""
 
-    run: Positional[str]
+    run: Annotated[Positional[str], tyro.conf.arg(metavar="RUN")]
     """The run folder."""
     sims: tuple[int, ...] = (16, 32, 64, 128)
     """Numbers of simulations."""
@@ -296,7 +299,7 @@ def prepare_compare(command: Compare) -> Job:
     )
 
 
-def load_agents(names: Sequence[PlayerName]) -> dict[str, Agent]:
+def load_agents(names: Sequence[PlayerName]) -> dict[str | None, Agent]:
     """The agents of all run folders that the players name."""
     agents = {}
     for run in dict.fromkeys(name.run for name in names if name.run is not None):
@@ -309,7 +312,7 @@ def load_agents(names: Sequence[PlayerName]) -> dict[str, Agent]:
     return agents
 
 
-def common_game(agents: dict[str, Agent], game: str) -> envs.Env[Any]:
+def common_game(agents: dict[str | None, Agent], game: str) -> envs.Env[Any]:
     """The game that all agents play, which has to be `game` where that is given."""
     played = {run: agent.env for run, agent in agents.items()}
     if game:

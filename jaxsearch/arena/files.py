@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Lets `write` fill a file beside `path`, then moves it there in one step."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
