@@ -24,7 +24,7 @@ from jaxsearch import puct_policy
 from tests.search.table_model import make_tables, recurrent_fn, root_of
 tables = make_tables([[0] * 9], batch_size=16)
 search = jax.jit(lambda tables, key: puct_policy(
-    tables, key, root_of(tables), recurrent_fn, 16).action)
+    tables, key, root_of(tables), recurrent_fn, 16, dirichlet_fraction=0).action)
 lowered = search.lower(tables, jax.random.key(0))
 start = time.process_time()
 lowered.compile()
@@ -45,6 +45,7 @@ def test_search_is_traced_once_for_all_values_of_its_arguments():
             recurrent_fn,
             4,
             qtransform=qtransform_fixed_scale,
+            dirichlet_fraction=0,
             temperature=temperature,
             c_puct=c_puct,
         )

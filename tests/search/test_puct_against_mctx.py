@@ -37,17 +37,15 @@ class Game:
 
     options: tuple = ()
     root_mask: bool = False
-    dirichlet_fraction: float = 0.0
     temperature: float = 1.0
 
 
 ZERO_SUM = Game()
-MASKED = Game((("illegal", 0.4),), True, 0.25, 0.0)
-FINISHING = Game((("terminals", 0.2), ("illegal", 0.3)), True)
+MASKED = Game((("illegal", 0.4),), root_mask=True, temperature=0.0)
+FINISHING = Game((("terminals", 0.2), ("illegal", 0.3)), root_mask=True)
 MIXED = Game(
     (("discounts", (-1.0, 1.0, 0.9)), ("terminals", 0.1), ("rewards", 0.5)),
     root_mask=True,
-    dirichlet_fraction=0.25,
     temperature=0.5,
 )
 ALL = (ZERO_SUM, MASKED, FINISHING, MIXED)
@@ -60,6 +58,7 @@ class Case:
     num_simulations: int
     dtype: type = np.float32
     max_depth: int | None = None
+    dirichlet_fraction: float = 0.0
     games: tuple[Game, ...] = ALL
 
     def __str__(self):
@@ -70,14 +69,12 @@ class Case:
 
 CASES = [
     Case(3, 7, 1),
-    Case(1, 7, 2, np.float64),
+    Case(1, 82, 2, np.float64),
     Case(3072, 2, 8),
-    Case(1024, 7, 32, games=(MASKED, MIXED)),
-    Case(128, 7, 32, np.float64),
+    Case(1024, 7, 32, dirichlet_fraction=0.25, games=(MASKED, MIXED)),
     Case(64, 82, 32, games=(ZERO_SUM, FINISHING)),
-    Case(64, 82, 64, np.float64, games=(MASKED,)),
-    Case(128, 7, 64, max_depth=3, games=(MASKED, MIXED)),
-    Case(64, 2, 64, np.float64, max_depth=1, games=(ZERO_SUM, MIXED)),
+    Case(128, 7, 32, max_depth=3, games=(MASKED, MIXED)),
+    Case(192, 7, 64, np.float64, dirichlet_fraction=0.25, games=(FINISHING, MIXED)),
 ]
 
 
@@ -109,10 +106,8 @@ def _check(case: Case, game: Game, seed: int) -> None:
         tables,
         jax.random.key(seed),
         illegal,
-        case.dtype(game.dirichlet_fraction),
         case.dtype(game.temperature),
-        case.num_simulations,
-        case.max_depth,
+        case,
     )
     ours = jax.device_get(_search_with_ours(*arguments))
     theirs = jax.device_get(_search_with_mctx(*arguments))
@@ -152,35 +147,35 @@ def _check(case: Case, game: Game, seed: int) -> None:
             )
 
 
-@partial(jax.jit, static_argnums=(5, 6))
-def _search_with_ours(tables, key, illegal, fraction, temperature, *limits):
+@partial(jax.jit, static_argnames="case")
+def _search_with_ours(tables, key, illegal, temperature, case):
     # What the model says of finished positions must not matter to us: it is NaN.
     output = puct_policy(
         tables,
         key,
         root_of(tables),
         with_finished_value(float("nan")),
-        limits[0],
+        case.num_simulations,
         illegal,
-        limits[1],
-        dirichlet_fraction=fraction,
+        case.max_depth,
+        dirichlet_fraction=case.dirichlet_fraction,
         temperature=temperature,
     )
     tree = output.search_tree
     return _result(output, tree.visits, tree.parents, tree.actions)
 
 
-@partial(jax.jit, static_argnums=(5, 6))
-def _search_with_mctx(tables, key, illegal, fraction, temperature, *limits):
+@partial(jax.jit, static_argnames="case")
+def _search_with_mctx(tables, key, illegal, temperature, case):
     output = mctx.muzero_policy(
         tables,
         key,
         root_of(tables),
         recurrent_fn,
-        limits[0],
+        case.num_simulations,
         illegal,
-        limits[1],
-        dirichlet_fraction=fraction,
+        case.max_depth,
+        dirichlet_fraction=case.dirichlet_fraction,
         temperature=temperature,
     )
     tree = output.search_tree
