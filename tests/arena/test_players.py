@@ -49,7 +49,7 @@ def test_raw_player_takes_the_highest_legal_prior():
 def test_random_player_plays_legal_moves_evenly():
     env = envs.make("connect_four")
     state = env.from_text("444444")
-    states = jax.tree.map(lambda x: jnp.stack([x] * 3000), state)
+    states = jax.tree.map(lambda x: jnp.repeat(x[None], 3000, axis=0), state)
     actions = choices(random_player(), states)[0]
     counts = np.bincount(actions, minlength=7)
     assert counts[3] == 0
