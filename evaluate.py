@@ -11,7 +11,7 @@
 A player is a short text:
 
     random                                    uniformly random moves
-    uct:sims=400&c=1                          search with random games, no net
+    uct:sims=400&c=4                          search with random games, no net
     runs/c4?search=raw                        the net of a run folder alone
     runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search: puct, mctx-puct
                                               or mctx-gumbel

@@ -1,7 +1,7 @@
 """Players by short texts, as the command line takes them.
 
 random                                    uniformly random moves
-uct:sims=400&c=1                          search with random games, no net
+uct:sims=400&c=4                          search with random games, no net
 runs/c4?search=raw                        the net of a run folder alone
 runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search
 """
@@ -21,7 +21,7 @@ from jaxsearch.arena.players import (
 )
 from jaxsearch.search.policy_names import policy_names
 
-EXAMPLES = "random, uct:sims=400&c=1 or runs/connect_four?search=puct&sims=64"
+EXAMPLES = "random, uct:sims=400 or runs/connect_four?search=puct&sims=64"
 
 DEFAULT_SIMULATIONS = {"run": 128, "uct": 100}
 

@@ -16,7 +16,7 @@ from jaxsearch.arena.positions import (
     solved_positions,
     wilson_interval,
 )
-from jaxsearch.arena.sweep import save_sweep, sweep_positions
+from jaxsearch.arena.sweep import save_sweep, sweep_match, sweep_positions
 from tests.arena.agents import net_agent
 
 ENV = envs.make("connect_four")
@@ -80,7 +80,25 @@ def test_sweep_in_one_batch_equals_its_points_alone(tmp_path):
     assert (tmp_path / "new" / "sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_our_visits_equal_those_of_mctx_on_the_same_roots():
+def test_sweep_against_an_opponent_measures_every_setting():
+    agent = net_agent("tic_tac_toe")
+    result = sweep_match(
+        agent,
+        random_player(),
+        simulations=(32,),
+        c_puct=(0.5, 2.0),
+        games=40,
+        opening_plies=1,
+        key=jax.random.key(0),
+    )
+    assert result.measure == "score against random"
+    assert result.values.shape == (1, 2)
+    # 32 simulations see a line of three coming.
+    assert all(0.5 < p.low <= p.value <= p.high for p in result.points)
+
+
+# R22: PUCT costs no more than twice as much as Gumbel; here it costs less.
+def test_our_visits_equal_those_of_mctx_in_less_time_and_memory():
     result = compare_searches(
         ENV,
         hashed_evaluate(ENV),
@@ -88,11 +106,13 @@ def test_our_visits_equal_those_of_mctx_on_the_same_roots():
         simulations=16,
         batch=64,
         plies=6,
-        repeats=1,
+        repeats=3,
         key=jax.random.key(0),
     )
     assert result.equal_rows == 1.0
     ours, *others = result.costs
+    assert [cost.search for cost in others] == ["mctx-puct", "mctx-gumbel"]
     for other in others:
+        assert ours.seconds < 2 * other.seconds
         assert ours.tree_bytes < other.tree_bytes
         assert ours.bytes_per_node == ours.tree_bytes / (64 * 17)
