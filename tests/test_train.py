@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,12 @@ def wait_for_iteration(process, run, iteration):
         time.sleep(0.005)
 
 
+def wait_for_save(process, run):
+    """Until a checkpoint is being written: not yet named by its step alone."""
+    while all(path.name.isdigit() for path in (run / "checkpoints").iterdir()):
+        assert process.poll() is None, process.stdout.read()
+
+
 def last_state(run):
     """The parts of a run's newest checkpoint, apart from the time that it took."""
     agent = train.make_agent(train.stored_config(RunFolder(run)))
@@ -118,7 +125,7 @@ def test_run_folder_tells_what_was_done(straight):
     assert (straight / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-# R46
+# R46, R49: at three random moments, the last of them in the middle of a save.
 def test_run_killed_three_times_equals_a_straight_one_bit_for_bit(
     straight, tmp_path, cache
 ):
@@ -128,12 +135,37 @@ def test_run_killed_three_times_equals_a_straight_one_bit_for_bit(
         process = start_training(cache, run, *flags)
         wait_for_iteration(process, run, earliest + choice.randrange(40))
         time.sleep(choice.uniform(0, 0.2))  # about five iterations and a save
+        if earliest == 110:
+            wait_for_save(process, run)
         process.kill()
         process.communicate()
         assert process.returncode == -signal.SIGKILL
         if "--resume" not in flags:
             flags.append("--resume")
     run_training(cache, run, *flags)
+    assert_same_state(straight, run)
+    assert iterations_of(run) == list(range(1, LAST + 1))
+    kept = sorted(path.name for path in (run / "checkpoints").iterdir())
+    assert kept == [str(LAST - 5), str(LAST)]
+
+
+# R49
+def test_run_goes_on_from_before_a_damaged_checkpoint(straight, tmp_path, cache):
+    run = tmp_path / "run"
+    shutil.copytree(straight, run)
+    newest = run / "checkpoints" / str(LAST)
+    largest = max(newest.rglob("*"), key=lambda path: path.stat().st_size)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    flags = ["--resume", "--iterations", str(LAST), "--save-every", "999"]
+    output = run_training(cache, run, *flags)
+    first, *lines = output.splitlines()
+    assert first.startswith("backend cpu, 1 device (cpu), jax ")  # R65
+    assert any(
+        line.startswith(f"warning: checkpoint {newest} cannot be read")
+        for line in lines
+    )
+    assert f"going on from iteration {LAST - 20}" in lines
+    assert "Traceback" not in output
     assert_same_state(straight, run)
     assert iterations_of(run) == list(range(1, LAST + 1))
 
@@ -185,11 +217,14 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
         ("--dtype float16", "unknown dtype 'float16'"),
         ("--search alpha-beta", "unknown search 'alpha-beta': choose one of"),
         ("--simulations 0", "--simulations must be above 0, got 0"),
+        ("--simulations -1", "--simulations must be above 0, got -1"),
+        ("--games 0", "--games must be above 0, got 0"),
         ("--games -4", "--games must be above 0, got -4"),
         ("--batch 0", "--batch must be above 0, got 0"),
         ("--minutes 0", "--minutes must be above 0, got 0.0"),
         ("--minutes -1", "--minutes must be above 0, got -1.0"),
         ("--minutes nan", "--minutes must be above 0, got nan"),
+        ("--iterations -3", "--iterations must be above 0, got -3"),
         ("--iterations 0", "--iterations must be above 0, got 0"),
         ("--learning-rate nan", "--learning-rate must be above 0, got nan"),
         ("--average-decay 2", "--average-decay is a share from 0 to 1, got 2.0"),
@@ -253,14 +288,30 @@ def test_damaged_run_folder_is_one_clear_error(tmp_path, text, message):
         train.load_agent(tmp_path / "missing")
 
 
+@pytest.mark.parametrize("text", ["", '{"env": "tic_t', "[]", '{"sims": 4}'])
+def test_run_with_a_damaged_configuration_is_left_alone(tmp_path, capsys, text):
+    config = tmp_path / "config.json"
+    config.write_text(text)
+    assert train.main(["--run", str(tmp_path), "--resume"]) == 2
+    captured = capsys.readouterr()
+    assert str(config) in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert list(tmp_path.iterdir()) == [config]
+    assert config.read_text() == text
+
+
 def test_run_whose_checkpoints_are_all_damaged_is_refused(straight, tmp_path, capsys):
     run = tmp_path / "run"
-    subprocess.run(["cp", "-r", straight, run], check=True)
+    shutil.copytree(straight, run)
     for path in (run / "checkpoints").rglob("*"):
         if path.is_file():
             path.write_bytes(path.read_bytes()[:20])
     assert train.main(["--run", str(run), "--resume", "--iterations", "999"]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error.startswith("train.py: checkpoint")
+    assert error.count("cannot be read") == 2
+    assert error.count("\n") == 1
 
 
 def test_training_on_several_devices_learns_and_resumes(tmp_path, capsys):
