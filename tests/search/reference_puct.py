@@ -51,7 +51,7 @@ def search(
     root_logits: list[float],
     num_simulations: int,
     *,
-    legal: list[bool] | None = None,
+    legal: list[bool],
     max_depth: int | None = None,
     pb_c_init: float = 1.25,
     pb_c_base: float = 19652.0,
@@ -63,11 +63,10 @@ def search(
 
     Args:
       step: `(state, action) -> (next state, reward, discount, value, prior logits)`.
-      legal: the mask of the root; below it a prior of 0 is illegal. None: all are.
+      legal: the mask of the root; below it a prior of 0 is illegal.
       c_puct: a constant in place of mctx's log schedule; Q then stays on its own scale,
         `first_play_urgency` standing for the unvisited.
     """
-    legal = legal or [True] * len(root_logits)
     root = Node(0, root_value, softmax(root_logits, legal))
     if count_root_evaluation:
         root.visits, root.value_sum = 1, root_value

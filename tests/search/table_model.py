@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxsearch import mctx_puct_policy, puct_policy
+from tests.search import reference_puct
 
 
 @jax.tree_util.register_dataclass
@@ -201,3 +202,42 @@ def _search(tables, key, illegal, c_puct, *, num_simulations, model, policy, opt
         "value": summary.value,
         "qvalues": summary.qvalues,
     }
+
+
+def reference_search(
+    row: Tables,
+    num_simulations: int,
+    illegal: np.ndarray,
+    root_logits: np.ndarray | None = None,
+    **options: Any,
+) -> reference_puct.Result:
+    """The plain Python search of one row, with other logits at the root if given."""
+    next_states, rewards, discounts, values, prior_logits = (
+        table.tolist()
+        for table in (
+            row.next_states,
+            row.rewards,
+            row.discounts,
+            row.values,
+            row.prior_logits,
+        )
+    )
+
+    def step(state, action):
+        next_state = next_states[state][action]
+        return (
+            next_state,
+            rewards[state][action],
+            discounts[state][action],
+            values[next_state],
+            prior_logits[next_state],
+        )
+
+    return reference_puct.search(
+        step,
+        values[0],
+        prior_logits[0] if root_logits is None else root_logits.tolist(),
+        num_simulations,
+        legal=(~illegal).tolist(),
+        **options,
+    )

@@ -14,10 +14,12 @@ from tests.search.table_model import (
     search,
 )
 
-END = 3  # a last state, in games whose other states are numbered from 0
+END = 3  # the last state, in games whose other states are numbered from 0
+LOWEST = np.finfo(np.float32).min  # the logit of an illegal action
+ONLY_FIRST_OF_3 = np.array([[False, True, True]])
 
 
-# R01: one action a state, rewards from the view of each mover.
+# R01: one legal action a state, rewards from the view of each mover.
 #
 #   0 --(+0.5)--> 1 --(+0.25)--> 2 --(+1, end)--> 3
 @pytest.mark.parametrize(
@@ -31,17 +33,27 @@ END = 3  # a last state, in games whose other states are numbered from 0
     ],
 )
 def test_rewards_along_a_line_alternate_in_sign(num_simulations, value, qvalue):
-    line = [[1], [2], [3], [END]]
-    rewards = [[0.5], [0.25], [1.0], [0.0]]
-    tables = make_tables(line, rewards=rewards, discounts=[[-1], [-1], [0], [0]])
-    result = search(tables, num_simulations)
+    tables = line_of_moves(opponent_moves_next=-1)
+    result = search(tables, num_simulations, ONLY_FIRST_OF_3)
     np.testing.assert_allclose(result["value"], [value], atol=1e-5)
-    np.testing.assert_allclose(result["qvalues"], [[qvalue]], atol=1e-5)
-    if num_simulations == 3:
-        one_player = make_tables(line, rewards=rewards, discounts=[[1], [1], [0], [0]])
-        result = search(one_player, 3)
-        np.testing.assert_allclose(result["value"], [0.75])
-        np.testing.assert_allclose(result["qvalues"], [[1.0]])
+    np.testing.assert_allclose(result["qvalues"], [[qvalue, 0, 0]], atol=1e-5)
+
+
+# R01
+def test_rewards_along_a_line_of_one_player_add_up():
+    result = search(line_of_moves(opponent_moves_next=1), 3, ONLY_FIRST_OF_3)
+    np.testing.assert_allclose(result["value"], [0.75])
+    np.testing.assert_allclose(result["qvalues"], [[1.0, 0, 0]])
+
+
+def line_of_moves(opponent_moves_next):
+    discount = opponent_moves_next
+    return make_tables(
+        [[1] * 3, [2] * 3, [END] * 3, [END] * 3],
+        rewards=[[0.5] * 3, [0.25] * 3, [1.0] * 3, [0.0] * 3],
+        discounts=[[discount] * 3, [discount] * 3, [0] * 3, [0] * 3],
+        prior_logits=[0, LOWEST, LOWEST],
+    )
 
 
 # R02:  0 --a0 (+1, end)--> 1, whose value must not matter
@@ -50,10 +62,10 @@ def test_value_of_a_finished_position_is_not_used():
     wrong_values = [7.0, -7.0, 1e6, np.nan]
     tables = [
         make_tables(
-            [[1, 2], [1, 1], [2, 2]],
-            rewards=[[1, 0], [0, 0], [0, 0]],
-            discounts=[[0, -1], [0, 0], [-1, -1]],
-            values=[0, value, 0.1],
+            [[1, 2], [1, 1], [2, 2], [END, END]],
+            rewards=[[1, 0], [0, 0], [0, 0], [0, 0]],
+            discounts=[[0, -1], [0, 0], [-1, -1], [0, 0]],
+            values=[0, value, 0.1, 0],
         )
         for value in wrong_values
     ]
@@ -65,22 +77,21 @@ def test_value_of_a_finished_position_is_not_used():
 
 # One action from 0 to 1. There action 0 is illegal and leads to NaN; action 1 ends.
 def test_revisited_end_is_not_evaluated_by_another_action():
-    lowest = np.finfo(np.float32).min
     tables = make_tables(
         [[1, 1], [2, END], [2, 2], [END, END]],
         rewards=[[0, 0], [0, 1], [0, 0], [0, 0]],
         discounts=[[-1, -1], [-1, 0], [-1, -1], [0, 0]],
         values=[0, 0, np.nan, 0],
-        prior_logits=[[0, 0], [lowest, 0], [0, 0], [0, 0]],
+        prior_logits=[[0, 0], [LOWEST, 0], [0, 0], [0, 0]],
     )
-    result = search(tables, 8, np.array([[False, True]]))
-    np.testing.assert_array_equal(result["visit_counts"], [[8, 0]])
-    np.testing.assert_allclose(result["qvalues"], [[-7 / 8, 0]])
+    result = search(tables, 16, np.array([[False, True]]))
+    np.testing.assert_array_equal(result["visit_counts"], [[16, 0]])
+    np.testing.assert_allclose(result["qvalues"], [[-15 / 16, 0]])
 
 
 # R04: nearly all of the prior is on the illegal action.
 def test_prior_on_an_illegal_action_goes_to_the_legal_ones():
-    tables = make_tables([[1, 1, 1], [1, 1, 1]], discounts=0, prior_logits=[1000, 0, 0])
+    tables = make_tables([[END] * 3] * 4, discounts=0, prior_logits=[1000, 0, 0])
     result = search(tables, 16, np.array([[True, False, False]]))
     np.testing.assert_array_equal(result["visit_counts"], [[0, 8, 8]])
     np.testing.assert_array_equal(result["action_weights"], [[0, 0.5, 0.5]])
@@ -123,7 +134,7 @@ def test_illegal_actions_are_never_visited_when_every_legal_one_loses():
 )
 def test_bandit_visits_are_those_worked_out(num_simulations, visit_counts):
     tables = make_tables(
-        [[1, 1, 1], [1, 1, 1]],
+        [[END] * 3] * 4,
         rewards=[0, 1, -1],
         discounts=0,
         prior_logits=np.log([0.5, 0.3, 0.2]),
@@ -135,7 +146,7 @@ def test_bandit_visits_are_those_worked_out(num_simulations, visit_counts):
 # R07
 def test_one_simulation_takes_the_highest_prior():
     tables = make_tables(
-        [[1, 1, 1], [1, 1, 1]], discounts=0, prior_logits=np.log([0.2, 0.1, 0.7])
+        [[END] * 3] * 4, discounts=0, prior_logits=np.log([0.2, 0.1, 0.7])
     )
     result = search(tables, 1)
     np.testing.assert_array_equal(result["visit_counts"], [[0, 0, 1]])

@@ -12,70 +12,44 @@ from jaxsearch import (
     puct_policy,
     qtransform_fixed_scale,
 )
-from tests.search import reference_puct
 from tests.search.table_model import (
-    Tables,
     random_mask,
     random_tables,
     recurrent_fn,
+    reference_search,
     root_of,
     search,
 )
 
 
-def reference(
-    row: Tables, num_simulations: int, illegal: np.ndarray | None = None, **options
-) -> reference_puct.Result:
-    """The plain Python search of a row."""
-
-    def step(state, action):
-        next_state = int(row.next_states[state, action])
-        return (
-            next_state,
-            float(row.rewards[state, action]),
-            float(row.discounts[state, action]),
-            float(row.values[next_state]),
-            row.prior_logits[next_state].tolist(),
-        )
-
-    legal = None if illegal is None else (~illegal).tolist()
-    return reference_puct.search(
-        step,
-        float(row.values[0]),
-        row.prior_logits[0].tolist(),
-        num_simulations,
-        legal=legal,
-        **options,
-    )
-
-
 # AlphaGo Zero's rule, as in its pseudocode: the root starts at N = 0, so that the
 # first choice is a tie, which the lowest legal action wins.
-def test_constant_c_puct_is_alphago_zeros_rule():
+def test_constant_c_puct_of_each_row_is_alphago_zeros_rule():
     def qtransform(node):
         return qtransform_fixed_scale(node, first_play_urgency=-0.2)
 
     random = np.random.default_rng(1)
     tables = random_tables(random, 64, 5, terminals=0.1, illegal=0.2)
     illegal = random_mask(random, 64, 5)
+    c_puct = np.geomspace(0.25, 8, 64).astype(np.float32)
     result = search(
         tables,
         32,
         illegal,
-        c_puct=1.5,
+        c_puct=c_puct,
         qtransform=qtransform,
         count_root_evaluation=False,
     )
     expected = [
-        reference(
+        reference_search(
             tables[row],
             32,
             illegal[row],
-            c_puct=1.5,
+            c_puct=float(c),
             first_play_urgency=-0.2,
             count_root_evaluation=False,
         )
-        for row in range(64)
+        for row, c in enumerate(c_puct)
     ]
     untied = np.array([min(r.gaps[1:], default=1) > 1e-5 for r in expected])
     assert untied.mean() > 0.8
@@ -90,21 +64,6 @@ def test_constant_c_puct_is_alphago_zeros_rule():
     )
 
 
-def test_every_row_may_have_its_own_c_puct():
-    c_puct = np.geomspace(0.25, 8, 64).astype(np.float32)
-    tables = random_tables(np.random.default_rng(2), 64, 5)
-    result = search(tables, 32, c_puct=c_puct, qtransform=qtransform_fixed_scale)
-    expected = [
-        reference(tables[row], 32, c_puct=float(c)) for row, c in enumerate(c_puct)
-    ]
-    untied = np.array([min(r.gaps) > 1e-5 for r in expected])
-    assert untied.mean() > 0.8
-    np.testing.assert_array_equal(
-        result["visit_counts"][untied],
-        np.array([r.visit_counts for r in expected])[untied],
-    )
-
-
 # One legal action at the root, so that the node below it gets dozens of children.
 def test_wide_node_is_searched_as_the_reference_does():
     with jax.enable_x64(True):
@@ -112,7 +71,7 @@ def test_wide_node_is_searched_as_the_reference_does():
         illegal = np.arange(80)[None, :] != np.array([[7], [61]])
         result = search(tables, 75, illegal)
     for row in range(2):
-        expected = reference(tables[row], 75, illegal[row])
+        expected = reference_search(tables[row], 75, illegal[row])
         assert min(expected.gaps) > 1e-10
         np.testing.assert_allclose(result["value"][row], expected.value, atol=1e-10)
 
@@ -167,15 +126,19 @@ def test_embedding_may_be_a_tree_of_keys_and_small_types():
     parents, actions = np.asarray(tree.parents), np.asarray(tree.actions)
     depth, deep = (np.asarray(x) for x in tree.embeddings["depth"])
     assert depth.dtype == np.int8
-    for row in range(3):
-        for node in range(1, 13):
-            parent = parents[row, node]
-            assert depth[row, node] == depth[row, parent] + 1
-            assert np.all(deep[row, node] == (depth[row, node] > 1))
-            expected = jax.random.fold_in(
-                tree.embeddings["key"][row, parent], actions[row, node]
-            )
-            assert tree.embeddings["key"][row, node] == expected
+    below = jax.vmap(jax.random.fold_in, (None, 0))  # the keys of all actions
+    folded = jax.vmap(jax.vmap(below, (0, None)), (0, None))(
+        tree.embeddings["key"], jnp.arange(4)
+    )
+    folded, keys = map(jax.random.key_data, (folded, tree.embeddings["key"]))
+    rows, nodes = np.mgrid[:3, 1:13]
+    parent, action = parents[rows, nodes], actions[rows, nodes]
+    np.testing.assert_array_equal(depth[rows, nodes], depth[rows, parent] + 1)
+    np.testing.assert_array_equal(deep[..., 0], depth > 1)
+    np.testing.assert_array_equal(deep[..., 1], depth > 1)
+    np.testing.assert_array_equal(
+        np.asarray(keys)[rows, nodes], np.asarray(folded)[rows, parent, action]
+    )
 
 
 def test_bfloat16_inputs_are_searched_in_float32():
