@@ -56,7 +56,8 @@ class Config(Settings):
     run: str = "runs/connect_four"
     """Folder of the run."""
     resume: bool = False
-    """Go on with the run in the folder, with its own configuration."""
+    """Go on with the run in the folder, with its own configuration: of the other flags
+    only the length, --save-every, --evaluate and --device may be given anew."""
     minutes: float | None = None
     """Length of the whole run in minutes of training; 5 if no length is given."""
     iterations: int | None = None
@@ -197,6 +198,16 @@ def stored_config(folder: RunFolder) -> Config:
         )
     stored["env_options"] = tuple(stored.get("env_options", ()))
     config = Config(**stored)
+    for field in dataclasses.fields(Config):
+        value, example = getattr(config, field.name), field.default
+        kinds = type(example), int if isinstance(example, float) else type(example)
+        if field.name in ("minutes", "iterations"):
+            kinds = int, float, type(None)
+        if not isinstance(value, kinds):
+            raise UnusableRunError(
+                f"{folder}/config.json has {field.name} {value!r}, expected something "
+                f"like {example!r}"
+            )
     config.check()
     return config
 

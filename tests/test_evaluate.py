@@ -84,7 +84,8 @@ def test_runs_of_two_games_do_not_play_each_other(run, tmp_path, capsys):
     other = tmp_path / "nim"
     flags = ["--run", str(other), "--env", "nim", "--net", "mlp", "--iterations", "1"]
     small = ["--simulations", "2", "--games", "4", "--plies", "1", "--search", "puct"]
-    assert train.main([*flags, *small, "--positions", "8", "--no-evaluate"]) == 0
+    small += ["--positions", "8", "--batch", "8", "--no-evaluate"]
+    assert train.main([*flags, *small]) == 0
     capsys.readouterr()
     assert evaluate.main(["match", str(run), str(other)]) == 2
     error = capsys.readouterr().err

@@ -231,6 +231,7 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
         ("--seed -1", "--seed must be 0 or more, got -1"),
         ("--device gpu", "asked for device 'gpu', but the devices that JAX sees are"),
         ("--devices 99 --games 99 --batch 99", "--devices 99: JAX sees 4 here"),
+        ("--positions 64", "--batch 512 is more than --positions 64"),
         ("--resume", "there is no run folder"),
         # R55
         (
@@ -276,6 +277,8 @@ def test_a_run_is_neither_overwritten_nor_resumed_as_another(straight, capsys):
         ("{", "cannot be read"),
         ("[]", "holds no configuration"),
         ('{"simulation": 4}', "unknown setting 'simulation'"),
+        ('{"games": "many"}', "has games 'many', expected something like 128"),
+        ('{"learning_rate": null}', "has learning_rate None"),
         ('{"env": "chess960"}', "unknown game 'chess960'"),
         ("{}", "no checkpoint in"),
     ],

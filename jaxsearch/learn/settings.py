@@ -60,6 +60,11 @@ class Settings:
         for name in ("search_value_share", "average_decay"):
             if (share := getattr(self, name)) > 1:
                 raise ValueError(f"{flag(name)} is a share from 0 to 1, got {share}")
+        if self.batch > self.positions:
+            raise ValueError(
+                f"--batch {self.batch} is more than --positions {self.positions}: the "
+                "replay would never hold enough to learn from"
+            )
         for name in ("games", "batch"):
             value = getattr(self, name)
             if value % self.devices:
