@@ -374,7 +374,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_atomically(command.json, lambda path: path.write_text(text))
         saved.append(command.json)
     for path in saved:
-        console.print(f"wrote {path}", highlight=False, soft_wrap=True)
+        console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

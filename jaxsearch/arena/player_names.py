@@ -83,7 +83,7 @@ def parse_player(text: str) -> PlayerName:
 
 
 def make_player(name: PlayerName, env: Any, agent: Agent | None = None) -> Player:
-    """The player of a name.
+    """The player of a name; its own name says what the text left to defaults.
 
     Args:
       name: what `parse_player` read.
@@ -102,12 +102,14 @@ def make_player(name: PlayerName, env: Any, agent: Agent | None = None) -> Playe
     if agent is None:
         raise ValueError(f"player {name.text!r} needs the agent of its run folder")
     if name.search == "raw":
-        return raw_player(agent, name=name.text)
+        return raw_player(agent, name=f"{name.run}?search=raw")
+    simulations = options.pop("sims", DEFAULT_SIMULATIONS["run"])
+    others = "".join(f"&{option}={value:g}" for option, value in options.items())
     return search_player(
         agent,
         search=name.search,
-        num_simulations=options.pop("sims", DEFAULT_SIMULATIONS["run"]),
-        name=name.text,
+        num_simulations=simulations,
+        name=f"{name.run}?search={name.search}&sims={simulations}{others}",
         **options,
     )
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +17,8 @@ from jaxsearch.arena.sweep import SweepResult
 
 def match_report(result: MatchResult) -> RenderableType:
     """Wins, losses and draws by seat, the score and the Elo difference."""
-    table = Table(title=f"{result.first} against {result.second}, {result.game}")
+    title = f"{result.first} against {result.second}, {result.game}"
+    table = Table(title=escape(title))
     for heading in ("", "games", "wins", "losses", "draws", "truncated"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, tally in (
@@ -48,8 +50,13 @@ def match_report(result: MatchResult) -> RenderableType:
 
 def positions_report(results: Sequence[PositionsResult]) -> RenderableType:
     """The share of solved positions kept, in all and by the stones on the board."""
+    title = f"Outcome kept in {results[0].positions} solved positions, %"
+    runs, _, searches = zip(*(r.player.partition("?") for r in results), strict=True)
+    names = [result.player for result in results]
+    if all(searches) and len(set(runs)) == 1:  # players of one run: name it once
+        title, names = f"{title}\n{runs[0]}", searches
     table = Table(
-        title=f"Outcome kept in {results[0].positions} solved positions, %",
+        title=escape(title),
         caption="columns on the right: by the number of stones on the board",
     )
     table.add_column("player", overflow="fold")
@@ -57,9 +64,9 @@ def positions_report(results: Sequence[PositionsResult]) -> RenderableType:
     table.add_column("95% interval", justify="right")
     for part in results[0].by_plies:
         table.add_column(f"{part.first_ply}-{part.last_ply}", justify="right")
-    for result in results:
+    for name, result in zip(names, results, strict=True):
         table.add_row(
-            Text(result.player),
+            Text(name.replace("&", "\n&")),
             _percent(result.share),
             f"{_percent(result.low)} to {_percent(result.high)}",
             *(_percent(part.share) for part in result.by_plies),
@@ -69,7 +76,7 @@ def positions_report(results: Sequence[PositionsResult]) -> RenderableType:
 
 def sweep_report(result: SweepResult) -> RenderableType:
     """The grid, simulations down and c_puct across; the best value stands out."""
-    table = Table(title=f"{result.player}: {result.measure}, %")
+    table = Table(title=escape(f"{result.player}: {result.measure}, %"))
     table.add_column("simulations", justify="right")
     for constant in result.c_puct:
         table.add_column(f"c_puct {constant:g}", justify="right")
@@ -121,8 +128,11 @@ def comparison_report(result: Comparison) -> RenderableType:
 
 def fixtures_report(result: FixturesResult) -> RenderableType:
     """The record of tic-tac-toe searches beside what puct_policy gives."""
-    records = Table(title="Records equal in visits, value sums and choice, float64")
-    records.add_column("evaluations")
+    records = Table(
+        title="Records equal in visits, value sums and choice, float64",
+        caption="budget: evaluations in a search",
+    )
+    records.add_column("budget")
     for row in result.budgets:
         records.add_column(str(row.budget), justify="right")
     records.add_column("all", justify="right")

@@ -193,7 +193,7 @@ def draw_heat_map(result: SweepResult, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    values = result.values
+    values = 100 * result.values
     rows, columns = values.shape
     figure = Figure(figsize=(2.4 + 0.9 * columns, 1.6 + 0.6 * rows), dpi=150)
     FigureCanvasAgg(figure)
@@ -205,7 +205,7 @@ def draw_heat_map(result: SweepResult, path: Path) -> None:
             axes.text(
                 column,
                 row,
-                f"{100 * values[row, column]:.1f}",
+                f"{values[row, column]:.1f}",
                 ha="center",
                 va="center",
                 color="white" if values[row, column] <= middle else "black",
