@@ -75,6 +75,13 @@ def test_value_of_a_finished_position_is_not_used():
         np.testing.assert_allclose(result["value"], [0.82353], atol=1e-5)
 
 
+# R02: 3 * 0.9 / 3 is not 0.9 in float32.
+def test_end_visited_again_keeps_its_reward_to_the_last_bit():
+    tables = make_tables([[END] * 3] * 4, rewards=0.9, discounts=0)
+    result = search(tables, 3, ONLY_FIRST_OF_3)
+    np.testing.assert_array_equal(result["qvalues"], np.float32([[0.9, 0, 0]]))
+
+
 # One action from 0 to 1. There action 0 is illegal and leads to NaN; action 1 ends.
 def test_revisited_end_is_not_evaluated_by_another_action():
     tables = make_tables(

@@ -92,6 +92,9 @@ def test_finished_root_has_no_action_and_leaves_the_others_alone(policy):
     for name in ("action", "action_weights", "visit_counts", "qvalues", "value"):
         np.testing.assert_array_equal(result[name][[0, 2]], expected[name][[0, 2]])
     assert not any(np.isnan(value).any() for value in result.values())
+    if policy is puct_policy:  # mctx searches it nevertheless
+        np.testing.assert_array_equal(result["visit_counts"][1], np.zeros(4))
+        np.testing.assert_array_equal(result["value"][1], tables.values[1, 0])
 
 
 def test_embedding_may_be_a_tree_of_keys_and_small_types():
