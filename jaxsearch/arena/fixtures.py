@@ -191,28 +191,13 @@ def _root(env, priors, cells, seeds, evaluate) -> mctx.RootFnOutput:
         lambda leaf: jnp.stack([leaf] * rows), env.from_text(_POSITION)
     )
     prior_logits, value = jax.jit(evaluate)(states, seeds)
-    wanted = np.zeros((rows, env.num_actions), prior_logits.dtype)
-    wanted[:, cells] = priors
+    logits = np.full((rows, env.num_actions), -np.inf, prior_logits.dtype)
+    logits[:, cells] = np.log(priors)
     return mctx.RootFnOutput(
-        prior_logits=prior_logits + _logits(wanted),  # -inf where occupied
+        prior_logits=prior_logits + logits,
         value=value,
         embedding=(states, seeds),
     )
-
-
-def _logits(probs: np.ndarray) -> np.ndarray:
-    """Logits [R, A] whose softmax meets as many of `probs` [R, A] exactly as it can.
-
-    Near 2, float32 logits are coarser than the last bits of their softmax, and those
-    bits decide between near ties: the neighbours of the logarithm are tried too.
-    """
-    with np.errstate(divide="ignore"):
-        logs = np.log(probs / probs.max(axis=1, keepdims=True))
-    step = np.where(np.isfinite(logs), np.spacing(np.maximum(logs, -99)), 0)
-    candidates = np.stack([logs + units * step for units in (0, 1, -1, 2, -2)])
-    exact = np.asarray(jax.nn.softmax(candidates, axis=-1)) == probs
-    best = exact.sum(axis=-1).argmax(axis=0)
-    return np.take_along_axis(candidates, best[None, :, None], axis=0)[0]
 
 
 def _recurrent_fn(env, evaluate):
