@@ -39,7 +39,6 @@ import envs
 from jaxsearch import backend
 from jaxsearch.arena import report
 from jaxsearch.arena.compare import check_compare, compare_searches
-from jaxsearch.arena.files import write_atomically
 from jaxsearch.arena.fixtures import GAME as FIXTURES_GAME
 from jaxsearch.arena.fixtures import reproduce_fixtures
 from jaxsearch.arena.hashed_evaluation import hashed_evaluate
@@ -60,6 +59,7 @@ from jaxsearch.arena.sweep import (
     sweep_match,
     sweep_positions,
 )
+from jaxsearch.learn.files import write_atomically
 from train import load_agent
 
 # --------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsearch.arena.files import write_atomically
 from jaxsearch.arena.match import check_match, match_result, play_pairs
 from jaxsearch.arena.openings import random_openings
 from jaxsearch.arena.players import Agent, Player, search_player
@@ -24,6 +23,7 @@ from jaxsearch.arena.positions import (
     positions_result,
     solved_positions,
 )
+from jaxsearch.learn.files import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,13 +1,13 @@
 """The figures of a training run: what one iteration came to, and their picture."""
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from jaxsearch.learn.files import write_atomically
 from jaxsearch.learn.learner import Losses
 from jaxsearch.learn.programs import TrainingState
 from jaxsearch.learn.self_play import GameCounts
@@ -88,9 +88,7 @@ def plot_curves(metrics: list[dict[str, Any]], path: Path) -> None:
             axis.legend(fontsize=8, frameon=False)
     for axis in axes[1]:
         axis.set_xlabel("minutes of training")
-    beside = path.with_name(path.name + ".tmp")
-    figure.savefig(beside, format="png", dpi=120)
-    os.replace(beside, path)
+    write_atomically(path, lambda beside: figure.savefig(beside, format="png", dpi=120))
 
 
 def _smooth(values: np.ndarray, width: int = 9) -> np.ndarray:

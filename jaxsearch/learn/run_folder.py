@@ -8,10 +8,11 @@ checkpoints/   see `jaxsearch.learn.checkpoint`
 
 import importlib.metadata
 import json
-import os
 import platform
 from pathlib import Path
 from typing import Any
+
+from jaxsearch.learn.files import write_atomically
 
 _PACKAGES = ("jaxsearch", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx")
 
@@ -89,15 +90,10 @@ class RunFolder:
         """Drops the lines after an iteration: the run is resumed from there."""
         kept = [m for m in self.read_metrics() if m["iteration"] <= last_iteration]
         text = "".join(json.dumps(m) + "\n" for m in kept)
-        _write_text(self._metrics, text)
+        write_atomically(self._metrics, lambda path: path.write_text(text))
 
 
 def write_json(path: Path, value: Any) -> None:
     """Writes a JSON file beside its place and moves it there when it is complete."""
-    _write_text(path, json.dumps(value, indent=2) + "\n")
-
-
-def _write_text(path: Path, text: str) -> None:
-    beside = path.with_name(path.name + ".tmp")
-    beside.write_text(text)
-    os.replace(beside, path)
+    text = json.dumps(value, indent=2) + "\n"
+    write_atomically(path, lambda beside: beside.write_text(text))

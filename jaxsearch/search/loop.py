@@ -5,8 +5,8 @@ however many actions a game has:
 
 - All B descents walk in lock step, one `while_loop` over [B] cursors. A step reads the
   visited children of one node a tree, and the best of the actions not yet visited.
-- Expansion and backup write single entries, in place. Nothing ever selects over, copies
-  or reduces a whole tree.
+- Expansion and backup write single entries, in place. Nothing selects over, copies or
+  reduces an array of all actions of all nodes; XLA copies a few [B, N] arrays.
 
 What varies between kinds of search is the two selection rules, passed in as functions.
 """

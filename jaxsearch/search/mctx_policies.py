@@ -26,18 +26,14 @@ def mctx_puct_policy(
     **options: Any,
 ) -> mctx.PolicyOutput:
     """`mctx.muzero_policy`; `options` are its keyword arguments, numbers or arrays."""
-    check_arguments(root, num_simulations, invalid_actions, max_depth)
-    output = mctx.muzero_policy(
-        params,
-        rng_key,
-        root,
-        recurrent_fn,
-        num_simulations,
-        _as_mctx_mask(invalid_actions),
+    return _run(
+        mctx.muzero_policy,
+        (params, rng_key, root, recurrent_fn, num_simulations),
+        invalid_actions,
         max_depth,
-        **_with_float_numbers(options),
+        # mctx refuses a Dirichlet option that is a whole number, such as 0.
+        {k: float(v) if isinstance(v, int) else v for k, v in options.items()},
     )
-    return _without_finished_rows(output, invalid_actions)
 
 
 def mctx_gumbel_policy(
@@ -51,34 +47,24 @@ def mctx_gumbel_policy(
     **options: Any,
 ) -> mctx.PolicyOutput:
     """`mctx.gumbel_muzero_policy`; `options` are its keyword arguments."""
-    check_arguments(root, num_simulations, invalid_actions, max_depth)
-    output = mctx.gumbel_muzero_policy(
-        params,
-        rng_key,
-        root,
-        recurrent_fn,
-        num_simulations,
-        _as_mctx_mask(invalid_actions),
+    return _run(
+        mctx.gumbel_muzero_policy,
+        (params, rng_key, root, recurrent_fn, num_simulations),
+        invalid_actions,
         max_depth,
-        **options,
+        options,
     )
-    return _without_finished_rows(output, invalid_actions)
 
 
-def _as_mctx_mask(invalid_actions):
-    return None if invalid_actions is None else invalid_actions.astype(jnp.float32)
-
-
-def _without_finished_rows(output, invalid_actions):
-    if invalid_actions is None:
+def _run(policy, arguments, invalid_actions, max_depth, options):
+    *_, root, _, num_simulations = arguments
+    check_arguments(root, num_simulations, invalid_actions, max_depth)
+    mask = None if invalid_actions is None else invalid_actions.astype(jnp.float32)
+    output = policy(*arguments, mask, max_depth, **options)
+    if mask is None:
         return output
-    finished = jnp.all(invalid_actions.astype(bool), axis=-1)
+    finished = jnp.all(mask != 0, axis=-1)
     return output.replace(
         action=jnp.where(finished, NO_ACTION, output.action),
         action_weights=jnp.where(finished[:, None], 0, output.action_weights),
     )
-
-
-def _with_float_numbers(options: dict[str, Any]) -> dict[str, Any]:
-    """mctx refuses a Dirichlet option that is a whole number, such as 0."""
-    return {k: float(v) if isinstance(v, int) else v for k, v in options.items()}

@@ -32,10 +32,9 @@ def action_log_probs(action_weights: jax.Array, temperature: ArrayLike) -> jax.A
     weighted = action_weights > 0
     logits = jnp.log(jnp.where(weighted, action_weights, 1))
     logits = jnp.where(weighted, logits, -jnp.inf)
-    # From the maximum, which stays 0 whatever it is divided by.
+    # From the maximum: 0 / T is 0 for every T from the smallest number to infinity.
     below = logits - jnp.max(logits, axis=-1, keepdims=True)
     tiny = jnp.finfo(logits.dtype).tiny
     temperature = jnp.broadcast_to(temperature, logits.shape[:1])[:, None]
     scaled = below / jnp.maximum(temperature, tiny)
-    scaled = jnp.where(below == 0, 0, scaled)
     return jax.nn.log_softmax(jnp.where(weighted, scaled, -jnp.inf), axis=-1)
