@@ -19,6 +19,7 @@ def check_arguments(
     num_simulations: int,
     invalid_actions: jax.Array | None,
     max_depth: int | None,
+    root_prior_probs: jax.Array | None = None,
 ) -> None:
     """Raises ValueError for counts below 1 and shapes that do not fit together."""
     counts = {"num_simulations": num_simulations}
@@ -46,11 +47,16 @@ def check_arguments(
                 f"root.embedding{jax.tree_util.keystr(path)} has shape "
                 f"{jnp.shape(leaf)}, expected the batch size {shape[0]} first"
             )
-    if invalid_actions is not None and jnp.shape(invalid_actions) != shape:
-        raise ValueError(
-            f"invalid_actions has shape {jnp.shape(invalid_actions)}, expected "
-            f"{shape}, the shape of root.prior_logits"
-        )
+    of_actions = {
+        "invalid_actions": invalid_actions,
+        "root_prior_probs": root_prior_probs,
+    }
+    for name, array in of_actions.items():
+        if array is not None and jnp.shape(array) != shape:
+            raise ValueError(
+                f"{name} has shape {jnp.shape(array)}, expected {shape}, the shape of "
+                "root.prior_logits"
+            )
 
 
 def check_output(output: mctx.RecurrentFnOutput, embedding: Any, tree: Tree) -> None:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import mctx
 
 from jaxsearch.search.arguments import check_arguments, check_output
+from jaxsearch.search.root_priors import masked_softmax
 from jaxsearch.search.tree import Tree
 
 Params = Any
@@ -69,6 +70,7 @@ def search(
     num_simulations: int,
     max_depth: int | None = None,
     invalid_actions: jax.Array | None = None,
+    root_prior_probs: jax.Array | None = None,
     count_root_evaluation: bool = True,
 ) -> Tree:
     """Runs `num_simulations` simulations from each of the B roots.
@@ -88,15 +90,22 @@ def search(
         anew at each visit. None for no limit.
       invalid_actions: [B, A], nonzero = illegal at the root, None for none. A row with
         no legal action is a finished position: it is not searched.
+      root_prior_probs: [B, A], the root's priors where they are known as probabilities
+        rather than logits; used as they are, 0 where illegal. None for the softmax of
+        `root.prior_logits`.
       count_root_evaluation: whether the root starts with one visit, its own evaluation
         (mctx), or with none (the AlphaZero pseudocode).
 
     Raises:
       ValueError: for counts below 1 and for arrays whose shapes do not fit together.
     """
-    check_arguments(root, num_simulations, invalid_actions, max_depth)
+    check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
     num_steps = min(max_depth or num_simulations, num_simulations)
-    tree = _new_tree(root, num_simulations, invalid_actions, count_root_evaluation)
+    if root_prior_probs is None:
+        root_prior_probs = masked_softmax(root.prior_logits, invalid_actions)
+    elif invalid_actions is not None:
+        root_prior_probs = jnp.where(invalid_actions.astype(bool), 0, root_prior_probs)
+    tree = _new_tree(root, root_prior_probs, num_simulations, count_root_evaluation)
     searched = ~tree.root_finished
 
     def simulate(simulation, carry):
@@ -114,22 +123,13 @@ def search(
     return tree
 
 
-def _new_tree(root, num_simulations, invalid_actions, count_root_evaluation) -> Tree:
-    batch_size, num_actions = root.prior_logits.shape
+def _new_tree(root, prior_probs, num_simulations, count_root_evaluation) -> Tree:
+    batch_size, num_actions = prior_probs.shape
     num_nodes = num_simulations + 1
-    # Statistics are kept in float32 at least: bfloat16 inputs are widened.
-    dtype = jnp.result_type(root.prior_logits, root.value, jnp.float32)
+    dtype = jnp.result_type(prior_probs, root.value, jnp.float32)
+    prior_probs = prior_probs.astype(dtype)
     value = root.value.astype(dtype)
     count = jnp.zeros_like(value, jnp.int32)
-    logits = root.prior_logits.astype(dtype)
-    if invalid_actions is None:
-        prior_probs = jax.nn.softmax(logits, axis=-1)
-        prior_probs = jnp.maximum(prior_probs, jnp.finfo(dtype).tiny)
-    else:
-        invalid = invalid_actions.astype(bool)
-        prior_probs = jax.nn.softmax(jnp.where(invalid, -jnp.inf, logits), axis=-1)
-        prior_probs = jnp.maximum(prior_probs, jnp.finfo(dtype).tiny)
-        prior_probs = jnp.where(invalid, 0, prior_probs)
 
     def of_nodes(like, fill=0):
         return _filled((batch_size, num_nodes), like, fill)

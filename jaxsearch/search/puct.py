@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import mctx
 from jax.typing import ArrayLike
 
+from jaxsearch.search.arguments import check_arguments
 from jaxsearch.search.loop import NodeStatistics, search
 from jaxsearch.search.moves import sample_action
+from jaxsearch.search.root_priors import add_dirichlet_noise
 
 QTransform = Callable[[NodeStatistics], jax.Array]
 """Value scores [B, C] of a node's columns, unvisited ones included."""
@@ -58,6 +60,7 @@ def puct_policy(
     pb_c_base: ArrayLike = 19652,
     c_puct: ArrayLike | None = None,
     temperature: ArrayLike = 1.0,
+    root_prior_probs: jax.Array | None = None,
     count_root_evaluation: bool = True,
 ) -> mctx.PolicyOutput:
     """Searches B positions with PUCT; arguments and defaults as `mctx.muzero_policy`.
@@ -82,6 +85,8 @@ def puct_policy(
       pb_c_init, pb_c_base: the log schedule of c; not used with `c_puct`.
       c_puct: a constant c, a number or one for each row [B].
       temperature: of the move choice, see `sample_action`.
+      root_prior_probs: [B, A], the root's priors as probabilities in place of
+        `root.prior_logits`: used as they are, 0 where illegal.
       count_root_evaluation: False starts the root at N = 0, as AlphaZero's pseudocode.
 
     Returns:
@@ -92,7 +97,11 @@ def puct_policy(
     Raises:
       ValueError: see `jaxsearch.search.loop.search`.
     """
+    check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
     action_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
+    root, root_prior_probs = add_dirichlet_noise(
+        dirichlet_key, root, root_prior_probs, dirichlet_fraction, dirichlet_alpha
+    )
 
     def score(node: NodeStatistics) -> jax.Array:
         visits = node.node_visits.astype(node.qvalues.dtype)
@@ -107,15 +116,14 @@ def puct_policy(
     tree = search(
         params,
         search_key,
-        root=_add_dirichlet_noise(
-            dirichlet_key, root, dirichlet_fraction, dirichlet_alpha
-        ),
+        root=root,
         recurrent_fn=recurrent_fn,
         root_score=score,
         interior_score=score,
         num_simulations=num_simulations,
         max_depth=max_depth,
         invalid_actions=invalid_actions,
+        root_prior_probs=root_prior_probs,
         count_root_evaluation=count_root_evaluation,
     )
     action_weights = jnp.where(
@@ -126,16 +134,3 @@ def puct_policy(
         action_weights=action_weights,
         search_tree=tree,
     )
-
-
-def _add_dirichlet_noise(key, root, fraction, alpha):
-    """Mixes noise into the root prior of all actions, as mctx does, before masking."""
-    if isinstance(fraction, int | float) and fraction == 0:
-        return root
-    probs = jax.nn.softmax(root.prior_logits, axis=-1)
-    noise = jax.random.dirichlet(
-        key, jnp.full(probs.shape[-1:], alpha), probs.shape[:-1]
-    )
-    probs = (1 - fraction) * probs + fraction * noise
-    logits = jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
-    return root.replace(prior_logits=logits)

@@ -25,22 +25,13 @@ def test_worked_example_has_its_scores(result):
     assert all(row.equal for row in result.worked_example)
 
 
-@pytest.mark.parametrize(
-    "priors",
-    [
-        "good",
-        "even",
-        pytest.param(
-            "misleading",
-            marks=pytest.mark.xfail(
-                strict=True, reason="33.1% against 37.1%: see docs/evaluate.md"
-            ),
-        ),
-    ],
-)
-def test_summary_in_float32_is_within_three_points(result, priors):
-    (row,) = [row for row in result.summary if row.priors == priors]
-    assert abs(row.share_float32 - row.recorded_share) < 0.03
+def test_float32_differs_in_as_many_records_as_the_record_says(result):
+    assert result.records - result.equal_float32 == 60
+
+
+def test_summary_in_float32_is_within_three_points(result):
+    for row in result.summary:
+        assert abs(row.share_float32 - row.recorded_share) < 0.03, row.priors
 
 
 def test_mctx_visits_the_same_position_equally(result):

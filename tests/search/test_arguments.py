@@ -119,3 +119,15 @@ def test_unknown_search_is_refused_with_the_names_there_are():
 def test_named_searches_are_the_policies():
     policies = [policy_named(name) for name in policy_names()]
     assert policies == [puct_policy, mctx_puct_policy, mctx_gumbel_policy]
+
+
+def test_root_priors_of_another_shape_are_refused():
+    with refused("root_prior_probs", "(3,)", "expected (3, 2)"):
+        puct_policy(
+            TABLES,
+            jax.random.key(0),
+            root_of(TABLES),
+            recurrent_fn,
+            4,
+            root_prior_probs=jnp.ones(3),
+        )

@@ -168,3 +168,41 @@ def test_raw_keys_give_what_typed_keys_give():
     expected = run(typed)
     with jax.legacy_prng_key("allow"):
         np.testing.assert_array_equal(run(jax.random.key_data(typed)), expected)
+
+
+def test_root_priors_given_as_probabilities_are_used_as_they_are():
+    tables = random_tables(np.random.default_rng(4), 32, 5, terminals=0.1, illegal=0.2)
+    illegal = random_mask(np.random.default_rng(5), 32, 5)
+    probs = np.random.default_rng(6).dirichlet(np.ones(5), 32).astype(np.float32)
+    root = root_of(tables)
+
+    def run(root, probs, **options):
+        return puct_policy(
+            tables,
+            jax.random.key(0),
+            root,
+            recurrent_fn,
+            24,
+            illegal,
+            root_prior_probs=probs,
+            **options,
+        ).search_tree
+
+    tree = run(root, probs, dirichlet_fraction=0)
+    np.testing.assert_array_equal(
+        tree.root_prior_probs, np.where(illegal, np.float32(0), probs)
+    )
+    legal_probs = np.where(illegal, 0, probs)
+    legal_probs /= legal_probs.sum(axis=1, keepdims=True)
+    of_logits = run(
+        root.replace(prior_logits=jnp.log(legal_probs)), None, dirichlet_fraction=0
+    )
+    of_probs = run(root, legal_probs, dirichlet_fraction=0)
+    np.testing.assert_array_equal(
+        of_probs.summary().visit_counts, of_logits.summary().visit_counts
+    )
+
+    noisy = run(root, legal_probs, dirichlet_fraction=0.5).root_prior_probs
+    assert not np.allclose(noisy, legal_probs, atol=0.01)
+    np.testing.assert_allclose(np.sum(noisy, axis=1), 1, rtol=1e-5)
+    assert np.all(np.asarray(noisy)[illegal] == 0)
