@@ -14,9 +14,14 @@ PLATFORMS = ("auto", "cpu", "gpu", "tpu")
 
 # JAX's default CPU fusion gives wrong sums of squares of vmapped matrix-vector products
 # in jaxlib 0.10.2 (https://github.com/jax-ml/jax/issues/39103) and slows convolutions
-# in all of these. An empty list of fusion types switches it off. XLA stops the program
-# at a flag that it does not know, so only versions that were tried are listed.
-_FLAG = "--xla_cpu_experimental_ynn_fusion_type"
+# in all of these: an empty list of fusion types switches it off. The default order of
+# operations on a CPU, made for running them side by side, makes a search with its many
+# small ones about twice as slow. XLA stops the program at a flag that it does not know,
+# so only versions that were tried are listed.
+_FLAGS = {
+    "--xla_cpu_experimental_ynn_fusion_type": "",
+    "--xla_cpu_enable_concurrency_optimized_scheduler": "false",
+}
 _JAXLIBS = ("0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.0.1")
 
 _INSTALL = {
@@ -30,29 +35,29 @@ _ABSENT = (RuntimeError, AssertionError)
 
 
 def protect() -> None:
-    """Switches JAX's faulty CPU fusion off, before JAX starts its backend.
+    """Switches off what is faulty or slow in JAX on the CPU, before it starts.
 
-    Adds one flag to the environment variable XLA_FLAGS where the installed jaxlib is
-    known to have it. Flags that the user set stay, this one included. Calling it again
-    does nothing.
+    Adds flags to the environment variable XLA_FLAGS where the installed jaxlib is known
+    to have them. Flags that the user set stay, these included. Calling it again does
+    nothing.
 
     Warns:
-      RuntimeWarning: JAX has already started without the flag, so that it is too late.
+      RuntimeWarning: JAX has already started without the flags, so that it is too late.
     """
     flags = os.environ.get("XLA_FLAGS", "")
-    if _FLAG in flags:
-        return
-    if importlib.metadata.version("jaxlib") not in _JAXLIBS:
+    missing = [f"{name}={value}" for name, value in _FLAGS.items() if name not in flags]
+    if not missing or importlib.metadata.version("jaxlib") not in _JAXLIBS:
         return
     if _backend_started():
         warnings.warn(
-            f"JAX has already started without XLA_FLAGS={_FLAG}= and on the CPU may be "
-            "slow or wrong: call jaxsearch.backend.protect() before any JAX work",
+            f"JAX has already started without XLA_FLAGS={' '.join(missing)!r} and on "
+            "the CPU may be slow or wrong: call jaxsearch.backend.protect() before any "
+            "JAX work",
             RuntimeWarning,
             stacklevel=2,
         )
         return
-    os.environ["XLA_FLAGS"] = f"{flags} {_FLAG}=".strip()
+    os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()
 
 
 def select(platform: str = "auto") -> None:

@@ -12,7 +12,8 @@ import pytest
 from jaxsearch import backend
 
 ROOT = Path(__file__).parents[1]
-FLAG = "--xla_cpu_experimental_ynn_fusion_type"
+FUSION = "--xla_cpu_experimental_ynn_fusion_type"
+ORDER = "--xla_cpu_enable_concurrency_optimized_scheduler"
 
 # Prints how many of 40,001 sums of squares of a matrix-vector product are wrong.
 KNOWN_WRONG_CASE = """
@@ -58,17 +59,17 @@ def test_protect_imports_no_jax():
     assert run(program + "; print('jax' in sys.modules)").strip() == "False"
 
 
-def test_protect_adds_its_flag_once_to_the_flags_of_the_user(monkeypatch, not_started):
+def test_protect_adds_its_flags_once_to_the_flags_of_the_user(monkeypatch, not_started):
     monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=here")
     backend.protect()
     backend.protect()
-    assert os.environ["XLA_FLAGS"] == f"--xla_dump_to=here {FLAG}="
+    assert os.environ["XLA_FLAGS"] == f"--xla_dump_to=here {FUSION}= {ORDER}=false"
 
 
 def test_protect_keeps_the_choice_of_the_user(monkeypatch, not_started):
-    monkeypatch.setenv("XLA_FLAGS", f"{FLAG}=1")
+    monkeypatch.setenv("XLA_FLAGS", f"{FUSION}=1")
     backend.protect()
-    assert os.environ["XLA_FLAGS"] == f"{FLAG}=1"
+    assert os.environ["XLA_FLAGS"] == f"{FUSION}=1 {ORDER}=false"
 
 
 def test_protect_leaves_an_unknown_jaxlib_alone(monkeypatch, not_started):

@@ -26,7 +26,8 @@ from jax.experimental import io_callback
 from jaxsearch.arena.hashed_evaluation import hash_rows
 from jaxsearch.arena.splitmix_games import SplitMixGames
 from jaxsearch.search.mctx_policies import mctx_puct_policy
-from jaxsearch.search.puct import puct_policy, qtransform_fixed_scale
+from jaxsearch.search.puct import puct_policy, puct_scores, qtransform_fixed_scale
+from jaxsearch.search.select import NodeStatistics
 
 GAME = "tic_tac_toe"
 """The game of the record."""
@@ -47,7 +48,7 @@ class BudgetCount:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkedScore:
-    """A score computed by hand, and the one that puct_policy acts on."""
+    """A score computed by hand, and whether puct_policy computes it too."""
 
     prior: float
     visits: int
@@ -189,7 +190,7 @@ def root_statistics(
         )
     )(root, prior_probs)
     tree = output.search_tree
-    visits = np.asarray(tree.root_visit_counts)[:, cells]
+    visits = np.asarray(tree.summary().visit_counts).astype(int)[:, cells]
     # No move from this position ends the game, so that every child is a node.
     child_sums = jax.vmap(lambda sums, child: sums[child])(
         tree.value_sums, tree.root_children
@@ -284,64 +285,31 @@ def _summaries(record, exact, rounded) -> tuple[SummaryRow, ...]:
 
 
 def _check_worked_score(example: dict[str, Any]) -> WorkedScore:
-    """Lets puct_policy choose between the worked arm and a probe of known score.
-
-    The root has two arms. The value score of the probe first makes the search visit
-    the worked arm as often as the example says and then itself. In the next and last
-    simulation it puts the probe's whole score a little below the worked score in row 0
-    and a little above it in row 1: the arm must be chosen in row 0 only.
-    """
-    prior, arm_visits = example["prior"], example["visits"]
-    total, c_puct = example["parent_visits"], example["c_puct"]
-    value = example["value_sum"] / arm_visits if arm_visits else 0.0
-    probe_visits = total - arm_visits
-    exploration = c_puct * (1 - prior) * total**0.5 / (1 + probe_visits)
-    probe_value = example["score"] - exploration + np.array([-1e-9, 1e-9])
-
-    def qtransform(node):
-        arm = jnp.where(
-            node.visit_counts[:, 0] > 0,
-            node.qvalues[:, 0],
-            example.get("unvisited_value", 0.0),
-        )
-        probe = jnp.where(node.visit_counts[:, 0] < arm_visits, -1e3, 1e3)
-        probe = jnp.where(node.node_visits < total, probe, probe_value)
-        is_arm = jnp.arange(node.qvalues.shape[1])[None, :] == 0
-        return jnp.where(is_arm, arm[:, None], probe[:, None])
-
-    def recurrent_fn(params, key, action, embedding):
-        del params, key
-        reward = jnp.where(action == 0, value, 0.0)
-        output = mctx.RecurrentFnOutput(
-            reward=reward,
-            discount=jnp.zeros_like(reward),
-            prior_logits=jnp.zeros((2, 2)),
-            value=jnp.zeros_like(reward),
-        )
-        return output, embedding
-
-    root = mctx.RootFnOutput(
-        prior_logits=jnp.tile(jnp.log(jnp.array([[prior, 1 - prior]])), (2, 1)),
-        value=jnp.zeros(2),
-        embedding=jnp.zeros(2),
+    """The score by which puct_policy chooses, of a node with the example's numbers."""
+    prior, visits = example["prior"], example["visits"]
+    node = NodeStatistics(
+        prior_probs=jnp.array([[prior]]),
+        visit_counts=jnp.array([[visits]]),
+        qvalues=jnp.array([[example["value_sum"] / visits if visits else 0.0]]),
+        node_value=jnp.zeros(1),
+        node_visits=jnp.array([example["parent_visits"]]),
+        actions=None,
+        rows=jnp.zeros(1, jnp.int32),
+        row_parameters=None,
     )
-    output = puct_policy(
-        None,
-        jax.random.key(0),
-        root,
-        recurrent_fn,
-        total + 1,
-        qtransform=qtransform,
-        c_puct=c_puct,
-        dirichlet_fraction=0.0,
-        count_root_evaluation=False,
+    scores = puct_scores(
+        node,
+        jnp.array([example["c_puct"]]),
+        partial(
+            qtransform_fixed_scale,
+            first_play_urgency=example.get("unvisited_value", 0.0),
+        ),
     )
-    visits = np.asarray(output.search_tree.summary().visit_counts)[:, 0].tolist()
     return WorkedScore(
         prior=prior,
-        visits=arm_visits,
+        visits=visits,
         score=example["score"],
-        equal=visits == [arm_visits + 1, arm_visits],
+        equal=abs(float(scores[0, 0]) - example["score"]) < 1e-9,
     )
 
 

@@ -1,6 +1,6 @@
 """Tree search on the device: arrays and callables only, no games and no nets."""
 
-from jaxsearch.search.loop import NodeStatistics, search
+from jaxsearch.search.loop import search
 from jaxsearch.search.mctx_policies import mctx_gumbel_policy, mctx_puct_policy
 from jaxsearch.search.moves import NO_ACTION, action_log_probs, sample_action
 from jaxsearch.search.puct import (
@@ -8,6 +8,7 @@ from jaxsearch.search.puct import (
     qtransform_by_parent_and_siblings,
     qtransform_fixed_scale,
 )
+from jaxsearch.search.select import NodeStatistics
 from jaxsearch.search.tree import SearchSummary, Tree
 from jaxsearch.search.two_player import TwoPlayerModel, two_player_model
 

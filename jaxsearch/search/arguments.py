@@ -7,11 +7,12 @@ compiled and cost nothing afterwards.
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import mctx
 import numpy as np
 
 from jaxsearch.search.tree import Tree
+
+TINY, LARGEST = 1e-30, 1e30  # the range of a scale that must be positive and finite
 
 
 def check_arguments(
@@ -26,36 +27,49 @@ def check_arguments(
     if max_depth is not None:
         counts["max_depth"] = max_depth
     for name, count in counts.items():
-        if not isinstance(count, int | np.integer) or count < 1:
+        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not is_whole or count < 1:
             raise ValueError(
                 f"{name} must be a whole number of at least 1, got {count!r}"
             )
-    shape = jnp.shape(root.prior_logits)
+    shape = np.shape(root.prior_logits)
     if len(shape) != 2 or 0 in shape:
         raise ValueError(
             f"root.prior_logits has shape {shape}, expected [B, A]: a row of logits "
             "for each of B searches, at least one of each"
         )
-    if jnp.shape(root.value) != shape[:1]:
+    if np.shape(root.value) != shape[:1]:
         raise ValueError(
-            f"root.value has shape {jnp.shape(root.value)}, expected {shape[:1]}: one "
+            f"root.value has shape {np.shape(root.value)}, expected {shape[:1]}: one "
             "value for each row of root.prior_logits"
         )
     for path, leaf in jax.tree_util.tree_leaves_with_path(root.embedding):
-        if jnp.shape(leaf)[:1] != shape[:1]:
+        if np.shape(leaf)[:1] != shape[:1]:
             raise ValueError(
                 f"root.embedding{jax.tree_util.keystr(path)} has shape "
-                f"{jnp.shape(leaf)}, expected the batch size {shape[0]} first"
+                f"{np.shape(leaf)}, expected the batch size {shape[0]} first"
             )
     of_actions = {
         "invalid_actions": invalid_actions,
         "root_prior_probs": root_prior_probs,
     }
     for name, array in of_actions.items():
-        if array is not None and jnp.shape(array) != shape:
+        if array is not None and np.shape(array) != shape:
             raise ValueError(
-                f"{name} has shape {jnp.shape(array)}, expected {shape}, the shape of "
+                f"{name} has shape {np.shape(array)}, expected {shape}, the shape of "
                 "root.prior_logits"
+            )
+
+
+def check_numbers(**options: tuple[Any, float, float]) -> None:
+    """Raises ValueError for an option out of its range, given as (value, low, high).
+
+    Only Python and NumPy numbers are looked at: a value under tracing is not known.
+    """
+    for name, (value, low, high) in options.items():
+        if isinstance(value, int | float | np.number) and not low <= value <= high:
+            raise ValueError(
+                f"{name} must be a number from {low:g} to {high:g}, got {value}"
             )
 
 
@@ -69,7 +83,7 @@ def check_output(output: mctx.RecurrentFnOutput, embedding: Any, tree: Tree) -> 
         "discount": (batch_size,),
     }
     for name, shape in expected.items():
-        got = jnp.shape(getattr(output, name))
+        got = np.shape(getattr(output, name))
         if got != shape:
             raise ValueError(
                 f"recurrent_fn returned {name} of shape {got}, expected {shape}: one "

@@ -1,18 +1,19 @@
-"""The search loop: descend, expand and back up, for a whole batch of trees at once.
+"""The search loop: descend, expand, back up and select, for a batch of trees at once.
 
 One simulation costs the same however large the tree has grown, and nearly the same
 however many actions a game has:
 
-- All B descents walk in lock step, one `while_loop` over [B] cursors. A step reads the
-  visited children of one node a tree, and the best of the actions not yet visited.
+- Every node keeps the child that its scores choose. They change only when a simulation
+  passes through the node, so that a descent follows pointers, all B of them in lock
+  step, and the choice is made again afterwards, for the nodes of all paths together.
+- A choice reads the visited children of a node and the best of its unvisited actions.
 - Expansion and backup write single entries, in place. Nothing selects over, copies or
-  reduces an array of all actions of all nodes; XLA copies a few [B, N] arrays.
+  reduces an array of all actions of all nodes.
 
 What varies between kinds of search is the two selection rules, passed in as functions.
 """
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,42 +22,23 @@ import jax.numpy as jnp
 import mctx
 
 from jaxsearch.search.arguments import check_arguments, check_output
-from jaxsearch.search.root_priors import masked_softmax
+from jaxsearch.search.root_priors import root_priors
+from jaxsearch.search.rows import pick, put, put_in_row
+from jaxsearch.search.select import ScoreFn, chunk_size, select_on_paths
 from jaxsearch.search.tree import Tree
 
 Params = Any
 
-
-class NodeStatistics(NamedTuple):
-    """What a selection rule sees of one node in each of B trees.
-
-    At the root there is a column for each of the A actions. Below it the columns are
-    the visited children in the order of their first visit, some empty ones (prior and
-    visits 0), and last the unvisited action of highest prior.
-    """
-
-    prior_probs: jax.Array  # [B, C] float: exactly 0 where illegal or empty
-    visit_counts: jax.Array  # [B, C] int32
-    qvalues: jax.Array  # [B, C] float: mover's view; to be ignored where unvisited
-    node_value: jax.Array  # [B] float: mean value of the node, mover's view
-    node_visits: jax.Array  # [B] int32: its own evaluation included
-
-
-ScoreFn = Callable[[NodeStatistics], jax.Array]
-"""Scores [B, C] of the columns: the highest is followed, the first of equals.
-
-Of two unvisited actions the one with the higher prior must not score lower.
-"""
+_STRIDE = 4  # levels that a descent takes in one turn of its loop
 
 
 class _Descent(NamedTuple):
-    """B descents; the last step of each leads from `parent` to `child`."""
+    """B paths from the root to the node where each descent stopped."""
 
-    depth: jax.Array  # [] int32: steps of the longest descent so far
-    walking: jax.Array  # [B] bool
-    parent: jax.Array  # [B] int32
-    child: jax.Array  # [B] int32: node or NO_CHILD
-    path: jax.Array  # [D, B] int32: node left at each depth, N past a row's end
+    path: jax.Array  # [D, B] int32: node at each depth, N past a row's end
+    last: jax.Array  # [B] int32: the node at the end
+    length: jax.Array  # [B] int32: depth of the last node, -1 for a row at rest
+    longest: jax.Array  # [] int32: a bound of the lengths
 
 
 def search(
@@ -71,9 +53,13 @@ def search(
     max_depth: int | None = None,
     invalid_actions: jax.Array | None = None,
     root_prior_probs: jax.Array | None = None,
+    row_parameters: Any = None,
     count_root_evaluation: bool = True,
 ) -> Tree:
     """Runs `num_simulations` simulations from each of the B roots.
+
+    Where the batch is spread over the axes of an explicit mesh, each device runs a loop
+    of its own on its rows.
 
     Args:
       params: passed on to `recurrent_fn`.
@@ -83,7 +69,9 @@ def search(
         `(mctx.RecurrentFnOutput, embedding)`. A discount of exactly 0 ends the game:
         the position is never expanded, and the value and logits that come with it are
         not used, whatever they are. A prior of exactly 0 (a logit of -inf, or one so
-        low that softmax gives 0) marks an action below the root as illegal.
+        low that softmax gives 0) marks an action below the root as illegal. A row that
+        gets a number that is not finite, or a position that goes on without a legal
+        action, is marked in `Tree.failed` and not searched any further.
       root_score, interior_score: the selection rules.
       num_simulations: at least 1.
       max_depth: most edges from the root to a leaf; a leaf at that depth is evaluated
@@ -93,6 +81,7 @@ def search(
       root_prior_probs: [B, A], the root's priors where they are known as probabilities
         rather than logits; used as they are, 0 where illegal. None for the softmax of
         `root.prior_logits`.
+      row_parameters: arrays [B, ...] for the selection rules.
       count_root_evaluation: whether the root starts with one visit, its own evaluation
         (mctx), or with none (the AlphaZero pseudocode).
 
@@ -100,54 +89,117 @@ def search(
       ValueError: for counts below 1 and for arrays whose shapes do not fit together.
     """
     check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
+    prior_probs, failed = root_priors(root, invalid_actions, root_prior_probs)
+    run = partial(
+        _search,
+        recurrent_fn=recurrent_fn,
+        root_score=root_score,
+        interior_score=interior_score,
+        num_simulations=num_simulations,
+        max_depth=max_depth,
+        count_root_evaluation=count_root_evaluation,
+    )
+    of_rows = (
+        jnp.asarray(root.value),
+        root.embedding,
+        prior_probs,
+        failed,
+        row_parameters,
+    )
+    axes = _explicit_axes(prior_probs)[0]
+    if axes is not None:
+        run = jax.shard_map(
+            run,
+            in_specs=(jax.tree.map(_explicit_axes, params), jax.P(), jax.P(axes)),
+            out_specs=jax.P(axes),
+        )
+    return run(params, rng_key, of_rows)
+
+
+def _explicit_axes(x) -> jax.P:
+    """The axes of an explicit mesh that each dimension of `x` is spread over."""
+    return jax.P(*jax.typeof(x).sharding.spec)
+
+
+def _search(
+    params,
+    rng_key,
+    of_rows,
+    *,
+    recurrent_fn,
+    root_score,
+    interior_score,
+    num_simulations,
+    max_depth,
+    count_root_evaluation,
+):
+    value, embedding, prior_probs, failed, row_parameters = of_rows
+    tree = _new_tree(
+        value, embedding, prior_probs, failed, num_simulations, count_root_evaluation
+    )
     num_steps = min(max_depth or num_simulations, num_simulations)
-    if root_prior_probs is None:
-        root_prior_probs = masked_softmax(root.prior_logits, invalid_actions)
-    elif invalid_actions is not None:
-        root_prior_probs = jnp.where(invalid_actions.astype(bool), 0, root_prior_probs)
-    tree = _new_tree(root, root_prior_probs, num_simulations, count_root_evaluation)
-    searched = ~tree.root_finished
+    row = jnp.zeros_like(tree.visits[:, 0])
+    path = jnp.repeat(row[None, :], num_steps + _STRIDE, axis=0)
+    nodes = jnp.repeat(row, num_steps + chunk_size(len(row)))
 
     def simulate(simulation, carry):
-        key, tree = carry
+        key, tree, path, nodes = carry
         key, _, expand_key = jax.random.split(key, 3)
-        root_action = _first_argmax(root_score(_root_statistics(tree)))
-        descent = _descend(tree, root_action, interior_score, searched, num_steps)
-        new_node = (simulation + 1).astype(jnp.int32)
-        tree, leaf, value = _expand(
-            tree, descent, root_action, params, expand_key, recurrent_fn, new_node
+        descent = _descend(tree, path)
+        tree, leaf_return = _expand(
+            tree,
+            descent,
+            params,
+            expand_key,
+            recurrent_fn,
+            new_node=(simulation + 1).astype(jnp.int32),
+            max_depth=max_depth,
         )
-        return key, _back_up(tree, descent, root_action, leaf, value)
+        descent = descent._replace(length=jnp.where(tree.failed, -1, descent.length))
+        tree, nodes = _back_up(tree, descent, leaf_return, nodes)
+        tree = select_on_paths(
+            tree,
+            descent.length >= 0,
+            nodes,
+            jnp.sum(jnp.maximum(descent.length, 0)),
+            root_score=root_score,
+            interior_score=interior_score,
+            row_parameters=row_parameters,
+        )
+        return key, tree, descent.path, nodes
 
-    _, tree = jax.lax.fori_loop(0, num_simulations, simulate, (rng_key, tree))
-    return tree
+    carry = rng_key, tree, path, nodes
+    return jax.lax.fori_loop(0, num_simulations, simulate, carry)[1]
 
 
-def _new_tree(root, prior_probs, num_simulations, count_root_evaluation) -> Tree:
+def _new_tree(
+    value, embedding, prior_probs, failed, num_simulations, count_root_evaluation
+) -> Tree:
     batch_size, num_actions = prior_probs.shape
     num_nodes = num_simulations + 1
-    dtype = jnp.result_type(prior_probs, root.value, jnp.float32)
-    prior_probs = prior_probs.astype(dtype)
-    value = root.value.astype(dtype)
+    value = jnp.where(failed, 0, value.astype(prior_probs.dtype))
     count = jnp.zeros_like(value, jnp.int32)
 
     def of_nodes(like, fill=0):
         return _filled((batch_size, num_nodes), like, fill)
 
     value_sum = value if count_root_evaluation else value * 0
-    num_slots = min(num_actions, num_nodes)
+    next_action, next_prior_prob = _highest(prior_probs)
+    unvisited = _filled((batch_size, num_nodes, num_actions), value, 0)
     return Tree(
         visits=of_nodes(count).at[:, 0].set(int(count_root_evaluation)),
         raw_values=of_nodes(value).at[:, 0].set(value),
         value_sums=of_nodes(value).at[:, 0].set(value_sum),
         num_children=of_nodes(count),
-        children=_filled((batch_size, num_nodes, num_slots), count, 0),
-        unvisited_prior_probs=_filled((batch_size, num_nodes, num_actions), value, 0),
-        next_action=of_nodes(count),
-        next_prior_prob=of_nodes(value),
+        last_child=of_nodes(count, Tree.NO_CHILD),
+        unvisited_prior_probs=unvisited.at[:, 0].set(prior_probs),
+        next_action=of_nodes(count).at[:, 0].set(next_action),
+        next_prior_prob=of_nodes(value).at[:, 0].set(next_prior_prob),
+        selected=of_nodes(count, Tree.NO_CHILD),
         embeddings=jax.tree.map(
-            lambda x: jnp.repeat(x[:, None], num_nodes, axis=1), root.embedding
+            lambda x: jnp.repeat(x[:, None], num_nodes, axis=1), embedding
         ),
+        previous_sibling=of_nodes(count, Tree.NO_CHILD),
         parents=of_nodes(count, Tree.NO_PARENT),
         actions=of_nodes(count, Tree.NO_PARENT),
         prior_probs=of_nodes(value),
@@ -155,203 +207,169 @@ def _new_tree(root, prior_probs, num_simulations, count_root_evaluation) -> Tree
         discounts=of_nodes(value),
         qvalues=of_nodes(value),
         root_prior_probs=prior_probs,
-        root_children=_filled((batch_size, num_actions), count, Tree.NO_CHILD),
-        root_visit_counts=_filled((batch_size, num_actions), count, 0),
-        root_qvalues=_filled((batch_size, num_actions), value, 0),
+        failed=failed,
     )
 
 
-def _root_statistics(tree: Tree) -> NodeStatistics:
-    visits = tree.visits[:, Tree.ROOT]
-    return NodeStatistics(
-        prior_probs=tree.root_prior_probs,
-        visit_counts=tree.root_visit_counts,
-        qvalues=tree.root_qvalues,
-        node_value=tree.value_sums[:, Tree.ROOT] / jnp.maximum(visits, 1),
-        node_visits=visits,
+def _descend(tree, path) -> _Descent:
+    """Follows the selected children from the roots to nodes that have none."""
+    at_rest = tree.root_finished | tree.failed
+    no_node = jnp.full_like(path[0], tree.visits.shape[1])
+    start = jnp.where(at_rest, no_node, Tree.ROOT)
+    path = jax.lax.dynamic_update_index_in_dim(path, start, 0, axis=0)
+    length = -at_rest.astype(jnp.int32)
+
+    def step(carry):
+        depth, node, walking, path, length = carry
+        for _ in range(_STRIDE):
+            child = pick(tree.selected, node)
+            walking = (child != Tree.NO_CHILD) & ~at_rest
+            node = jnp.where(walking, child, node)
+            depth = depth + 1
+            length = length + walking
+            path = jax.lax.dynamic_update_index_in_dim(
+                path, jnp.where(walking, child, no_node), depth, axis=0
+            )
+        return depth, node, walking, path, length
+
+    depth, last, _, path, length = jax.lax.while_loop(
+        lambda carry: jnp.any(carry[2]),
+        step,
+        (
+            jnp.int32(0),
+            jnp.zeros_like(no_node),
+            ~at_rest,
+            path,
+            -at_rest.astype(jnp.int32),
+        ),
     )
+    return _Descent(path=path, last=last, length=length, longest=depth)
 
 
-def _descend(tree, root_action, interior_score, searched, num_steps) -> _Descent:
-    """Follows the scores to an unvisited edge, a finished position or the last step."""
-    no_node = jnp.full_like(root_action, tree.visits.shape[1])
-    child = _pick(tree.root_children, root_action)
+def _expand(tree, descent, params, key, recurrent_fn, new_node, max_depth):
+    """Evaluates one edge a row; returns the tree and the return [B] to back up.
 
-    def goes_on(child, depth):
-        open_game = _pick(tree.discounts, child) != 0
-        return (child != Tree.NO_CHILD) & open_game & (depth < num_steps)
-
-    descent = _Descent(
-        depth=jnp.int32(1),
-        walking=searched & goes_on(child, 1),
-        parent=jnp.zeros_like(root_action),
-        child=child,
-        path=jnp.repeat(no_node[None, :], num_steps, axis=0)
-        .at[0]
-        .set(jnp.where(searched, 0, no_node)),
-    )
-
-    def step(descent):
-        node, walking, depth = descent.child, descent.walking, descent.depth
-        child = _select_child(tree, node, walking, interior_score)
-        return _Descent(
-            depth=depth + 1,
-            walking=walking & goes_on(child, depth + 1),
-            parent=jnp.where(walking, node, descent.parent),
-            child=jnp.where(walking, child, descent.child),
-            path=jax.lax.dynamic_update_index_in_dim(
-                descent.path, jnp.where(walking, node, no_node), depth, axis=0
-            ),
-        )
-
-    return jax.lax.while_loop(lambda d: jnp.any(d.walking), step, descent)
-
-
-def _select_child(tree, node, walking, interior_score):
-    """The child [B] that the scores choose at `node` [B], NO_CHILD if unvisited.
-
-    Most nodes have few visited children: a row is read only as wide as the widest node
-    of the batch needs, in steps of a factor of 4.
+    Where the descent stopped at a finished position or at the greatest depth, that
+    position is evaluated again; elsewhere its best unvisited action opens the node
+    `new_node`, and the return is that of the new edge.
     """
-    num_children = _pick(tree.num_children, node)
-    visits = _pick(tree.visits, node)
-    node_value = _pick(tree.value_sums, node) / jnp.maximum(visits, 1)
-    next_prior_prob = _pick(tree.next_prior_prob, node)
-
-    def select(width):
-        children = _pick(tree.children[..., :width], node)
-        exists = jnp.arange(width)[None, :] < num_children[:, None]
-        statistics = NodeStatistics(
-            prior_probs=_append(
-                jnp.where(exists, _pick(tree.prior_probs, children), 0),
-                next_prior_prob,
-            ),
-            visit_counts=_append(
-                jnp.where(exists, _pick(tree.visits, children), 0),
-                jnp.zeros_like(visits),
-            ),
-            qvalues=_append(_pick(tree.qvalues, children), jnp.zeros_like(node_value)),
-            node_value=node_value,
-            node_visits=visits,
-        )
-        column = _first_argmax(interior_score(statistics))
-        return _pick(_append(children, jnp.full_like(node, Tree.NO_CHILD)), column)
-
-    widths = [w for w in (4, 16, 64, 256) if w < tree.children.shape[-1]]
-    widest = jnp.max(jnp.where(walking, num_children, 0))
-    branch = sum((widest > w).astype(jnp.int32) for w in widths)
-    widths.append(tree.children.shape[-1])
-    return jax.lax.switch(branch, [partial(select, width) for width in widths])
-
-
-def _expand(tree, descent, root_action, params, key, recurrent_fn, new_node):
-    """Evaluates the last edge of each row; returns the tree, the leaf and its value.
-
-    Every row fills its slot `new_node`; only rows that reached an unvisited edge link
-    it into their tree.
-    """
-    parent, child = descent.parent, descent.child
-    unvisited = jnp.where(
-        parent == Tree.ROOT, root_action, _pick(tree.next_action, parent)
-    )
-    action = jnp.where(child == Tree.NO_CHILD, unvisited, _pick(tree.actions, child))
-    embedding = jax.tree.map(lambda x: _pick(x, parent), tree.embeddings)
+    num_nodes = tree.visits.shape[1]
+    searched = descent.length >= 0
+    last = descent.last
+    again = (last != Tree.ROOT) & (pick(tree.discounts, last) == 0)
+    if max_depth is not None:
+        again = again | (descent.length == max_depth)
+    parent = jnp.where(again, pick(tree.parents, last), last)
+    action = jnp.where(again, pick(tree.actions, last), pick(tree.next_action, parent))
+    embedding = jax.tree.map(lambda x: pick(x, parent), tree.embeddings)
     output, embedding = recurrent_fn(params, key, action, embedding)
     check_output(output, embedding, tree)
-
-    num_nodes = tree.visits.shape[1]
-    searched = descent.path[0] == Tree.ROOT
-    opened = searched & (child == Tree.NO_CHILD)
-    leaf = jnp.where(opened, new_node, jnp.where(searched, child, num_nodes))
-    linked_parent = jnp.where(opened, parent, num_nodes)
-    at_root = opened & (parent == Tree.ROOT)
 
     dtype = tree.value_sums.dtype
     reward, discount = output.reward.astype(dtype), output.discount.astype(dtype)
     value = jnp.where(discount == 0, 0, output.value.astype(dtype))
-    prior_prob = jnp.where(
-        at_root,
-        _pick(tree.root_prior_probs, action),
-        _pick(tree.next_prior_prob, parent),
-    )
-    num_children = _pick(tree.num_children, parent)
-    probs = jax.nn.softmax(output.prior_logits.astype(dtype), axis=-1)
+    probs, has_probs = _softmax(output.prior_logits.astype(dtype))
+    fine = jnp.isfinite(reward + discount * value) & (has_probs | (discount == 0))
+    failed = tree.failed | (searched & ~fine)
+    opened = searched & fine & ~again
+    linked_parent = jnp.where(opened, parent, num_nodes)
+    num_children = pick(tree.num_children, parent)
 
-    def fill(slots, values):
+    def write(slots, values):
         return jax.lax.dynamic_update_index_in_dim(slots, values, new_node, axis=1)
 
-    no_parent = jnp.full_like(parent, Tree.NO_PARENT)
-    # Rows are read from the array just written: a read of the old one would copy it.
-    unvisited_prior_probs = _put2(
-        fill(tree.unvisited_prior_probs, probs), linked_parent, action, 0 * value
+    def fill(slots, values, default=0):
+        values = jnp.where(opened, values, default)
+        return write(slots, values.astype(slots.dtype))
+
+    # The barrier keeps XLA from reading these again after a write, for which it would
+    # copy the whole array.
+    sibling, prior_prob = jax.lax.optimization_barrier(
+        (pick(tree.last_child, parent), pick(tree.next_prior_prob, parent))
+    )
+    # This row is read from the array just written, for the same reason.
+    unvisited_prior_probs = put_in_row(
+        write(tree.unvisited_prior_probs, probs), linked_parent, action, 0 * value
     )
     next_action, next_prior_prob = _highest(probs)
-    rest_action, rest_prior_prob = _highest(_pick(unvisited_prior_probs, parent))
+    rest_action, rest_prior_prob = _highest(pick(unvisited_prior_probs, parent))
+    edge_return = reward + discount * value
     tree = dataclasses.replace(
         tree,
+        visits=fill(tree.visits, 1),
         raw_values=fill(tree.raw_values, value),
-        num_children=_put(tree.num_children, linked_parent, num_children + 1),
-        children=_put2(tree.children, linked_parent, num_children, leaf),
+        value_sums=fill(tree.value_sums, value),
+        num_children=put(tree.num_children, linked_parent, num_children + 1),
+        last_child=put(tree.last_child, linked_parent, new_node),
         unvisited_prior_probs=unvisited_prior_probs,
-        next_action=_put(
+        next_action=put(
             fill(tree.next_action, next_action), linked_parent, rest_action
         ),
-        next_prior_prob=_put(
+        next_prior_prob=put(
             fill(tree.next_prior_prob, next_prior_prob), linked_parent, rest_prior_prob
         ),
-        embeddings=jax.tree.map(fill, tree.embeddings, embedding),
-        parents=fill(tree.parents, jnp.where(opened, parent, no_parent)),
-        actions=fill(tree.actions, jnp.where(opened, action, no_parent)),
+        embeddings=jax.tree.map(write, tree.embeddings, embedding),
+        previous_sibling=fill(tree.previous_sibling, sibling, Tree.NO_CHILD),
+        parents=fill(tree.parents, parent, Tree.NO_PARENT),
+        actions=fill(tree.actions, action, Tree.NO_PARENT),
         prior_probs=fill(tree.prior_probs, prior_prob),
         rewards=fill(tree.rewards, reward),
         discounts=fill(tree.discounts, discount),
-        root_children=_put(
-            tree.root_children, jnp.where(at_root, action, tree.num_actions), leaf
-        ),
+        qvalues=fill(tree.qvalues, jnp.where(discount == 0, reward, edge_return)),
+        failed=failed,
     )
-    return tree, leaf, value
+    return tree, jnp.where(again, value, edge_return)
 
 
-def _back_up(tree, descent, root_action, leaf, value) -> Tree:
-    """Adds the returns to every node from the leaves to the roots, in lock step."""
-    tree, node_return = _add_return(tree, leaf, value)
+def _back_up(tree, descent, node_return, nodes) -> tuple[Tree, jax.Array]:
+    """Adds the returns to every node from the ends of the paths to the roots.
+
+    Returns the tree and `nodes`, of which the first entries are those below the roots:
+    row * N + node, row after row.
+    """
+    batch_size, num_nodes = tree.visits.shape
+    moving = descent.length >= 0
+    below = jnp.maximum(descent.length, 0)
+    first = jnp.cumsum(below) - below
+    row_start = jnp.arange(batch_size, dtype=jnp.int32) * num_nodes
 
     def step(carry):
-        depth, tree, node_return = carry
-        node = descent.path[depth - 1]
-        tree, above = _add_return(tree, node, node_return)
-        on_path = node < tree.visits.shape[1]
-        return depth - 1, tree, jnp.where(on_path, above, node_return)
+        depth, visits, value_sums, qvalues, nodes, node_return = carry
+        node = jnp.where(moving, descent.path[depth], num_nodes)
+        on_path = node < num_nodes
+        reward, discount = pick(tree.rewards, node), pick(tree.discounts, node)
+        count = pick(visits, node) + 1
+        total = pick(value_sums, node) + node_return
+        # One rounding for the mean, so that equal means are equal to the last bit.
+        mean = (count * reward + discount * total) / count
+        place = jnp.where(on_path & (depth > 0), first + depth - 1, len(nodes))
+        return (
+            depth - 1,
+            put(visits, node, count),
+            put(value_sums, node, total),
+            put(qvalues, node, jnp.where(discount == 0, reward, mean)),
+            nodes.at[place].set(
+                row_start + node, mode="drop", wrap_negative_indices=False
+            ),
+            jnp.where(on_path, reward + discount * node_return, node_return),
+        )
 
-    _, tree, _ = jax.lax.while_loop(
-        lambda carry: carry[0] > 0, step, (descent.depth, tree, node_return)
-    )
-    searched = descent.path[0] == Tree.ROOT
-    action = jnp.where(searched, root_action, tree.num_actions)
-    child = _pick(tree.root_children, root_action)
-    return dataclasses.replace(
-        tree,
-        root_visit_counts=_put(
-            tree.root_visit_counts, action, _pick(tree.visits, child)
+    _, visits, value_sums, qvalues, nodes, _ = jax.lax.while_loop(
+        lambda carry: carry[0] >= 0,
+        step,
+        (
+            descent.longest,
+            tree.visits,
+            tree.value_sums,
+            tree.qvalues,
+            nodes,
+            node_return,
         ),
-        root_qvalues=_put(tree.root_qvalues, action, _pick(tree.qvalues, child)),
     )
-
-
-def _add_return(tree, node, node_return):
-    """Counts one visit with `node_return` [B] at `node` [B]; the return of its edge."""
-    reward, discount = _pick(tree.rewards, node), _pick(tree.discounts, node)
-    visits = _pick(tree.visits, node) + 1
-    value_sum = _pick(tree.value_sums, node) + node_return
-    # One rounding for the mean, so that equal means are equal to the last bit.
-    mean = (visits * reward + discount * value_sum) / visits
     tree = dataclasses.replace(
-        tree,
-        visits=_put(tree.visits, node, visits),
-        value_sums=_put(tree.value_sums, node, value_sum),
-        qvalues=_put(tree.qvalues, node, jnp.where(discount == 0, reward, mean)),
+        tree, visits=visits, value_sums=value_sums, qvalues=qvalues
     )
-    return tree, reward + discount * node_return
+    return tree, nodes
 
 
 def _filled(shape, like, fill):
@@ -360,41 +378,17 @@ def _filled(shape, like, fill):
     return jnp.broadcast_to(like, shape)
 
 
-def _first_argmax(scores):
-    """Column [B] of the highest score [B, C], the first of equals, the last if NaN."""
-    # On a CPU two plain reductions are several times faster than an argmax.
-    columns = jnp.arange(scores.shape[1], dtype=jnp.int32)[None, :]
-    highest = jnp.max(scores, axis=1, keepdims=True)
-    return jnp.min(jnp.where(scores == highest, columns, scores.shape[1] - 1), axis=1)
+def _softmax(logits):
+    """The softmax of each row [B, A], and whether it is one [B]: all zeros if not."""
+    weights = jnp.exp(logits - jnp.max(logits, axis=1, keepdims=True))
+    total = jnp.sum(weights, axis=1, keepdims=True)
+    is_finite = jnp.isfinite(total)
+    return jnp.where(is_finite, weights / total, 0), is_finite[:, 0]
 
 
 def _highest(probs):
-    """The column [B] of the highest entry [B, A] and the entry [B]."""
-    return _first_argmax(probs), jnp.max(probs, axis=1)
-
-
-def _append(columns, last):
-    return jnp.concatenate([columns, last[:, None]], axis=1)
-
-
-def _pick(rows: jax.Array, index: jax.Array) -> jax.Array:
-    """`rows[b, index[b]]` for every b; an index out of range reads the nearest."""
-    return jax.vmap(
-        lambda row, i: row.at[i].get(mode="clip", wrap_negative_indices=False)
-    )(rows, index)
-
-
-def _put(rows, index, values):
-    """Sets `rows[b, index[b]]`; an index out of range writes nothing."""
-    return jax.vmap(
-        lambda row, i, v: row.at[i].set(v, mode="drop", wrap_negative_indices=False)
-    )(rows, index, values)
-
-
-def _put2(rows, node, column, values):
-    """Sets `rows[b, node[b], column[b]]`; an index out of range writes nothing."""
-    return jax.vmap(
-        lambda row, n, c, v: row.at[n, c].set(
-            v, mode="drop", wrap_negative_indices=False
-        )
-    )(rows, node, column, values)
+    """The first column [B] of the highest entry [B, A] and the entry [B]."""
+    columns = jnp.arange(probs.shape[1], dtype=jnp.int32)[None, :]
+    highest = jnp.max(probs, axis=1)
+    is_highest = probs == highest[:, None]
+    return jnp.min(jnp.where(is_highest, columns, probs.shape[1] - 1), axis=1), highest

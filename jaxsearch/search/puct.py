@@ -7,6 +7,7 @@ et al. 2020, appendix B, https://arxiv.org/abs/1911.08265), the constant c_puct 
 AlphaGo Zero (Silver et al. 2017, methods, "Select").
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,19 @@ import jax.numpy as jnp
 import mctx
 from jax.typing import ArrayLike
 
-from jaxsearch.search.arguments import check_arguments
-from jaxsearch.search.loop import NodeStatistics, search
+from jaxsearch.search.arguments import (
+    LARGEST,
+    TINY,
+    check_arguments,
+    check_numbers,
+)
+from jaxsearch.search.loop import search
 from jaxsearch.search.moves import sample_action
 from jaxsearch.search.root_priors import add_dirichlet_noise
+from jaxsearch.search.select import NodeStatistics
 
 QTransform = Callable[[NodeStatistics], jax.Array]
-"""Value scores [B, C] of a node's columns, unvisited ones included."""
+"""Value scores [M, C] of the columns of M nodes, unvisited ones included."""
 
 
 def qtransform_by_parent_and_siblings(
@@ -71,8 +78,8 @@ def puct_policy(
 
     is followed, where N counts the visits of the node, its own evaluation included, and
     c = pb_c_init + log((N + pb_c_base + 1) / pb_c_base), or the constant `c_puct`.
-    Of equal columns the first is followed: at the root the lowest action, below it the
-    child that was visited first. With untied scores the visit counts equal mctx's.
+    Of equal columns the lowest action is followed at the root, below it the child that
+    was visited first. With untied scores the visit counts equal mctx's.
 
     Args:
       params, rng_key, root, recurrent_fn, num_simulations, invalid_actions, max_depth:
@@ -92,26 +99,41 @@ def puct_policy(
     Returns:
       `mctx.PolicyOutput`: `action` [B] int32, sampled from the visits; `action_weights`
       [B, A], the visit shares; `search_tree`, a `jaxsearch.Tree`. A row without a legal
-      action is not searched: its action is `NO_ACTION` and its weights are 0.
+      action is not searched: its action is `NO_ACTION` and its weights are 0. A row
+      that got a number that is not finite is marked in `search_tree.failed`: its
+      weights are its priors.
 
     Raises:
-      ValueError: see `jaxsearch.search.loop.search`.
+      ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
     """
     check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
+    check_numbers(
+        dirichlet_fraction=(dirichlet_fraction, 0, 1),
+        dirichlet_alpha=(dirichlet_alpha, TINY, LARGEST),
+        pb_c_init=(pb_c_init, 0, LARGEST),
+        pb_c_base=(pb_c_base, TINY, LARGEST),
+        c_puct=(c_puct, 0, LARGEST),
+        temperature=(temperature, 0, math.inf),
+    )
     action_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
     root, root_prior_probs = add_dirichlet_noise(
-        dirichlet_key, root, root_prior_probs, dirichlet_fraction, dirichlet_alpha
+        dirichlet_key,
+        root,
+        invalid_actions,
+        root_prior_probs,
+        dirichlet_fraction,
+        dirichlet_alpha,
     )
+    if c_puct is not None:
+        c_puct = jnp.broadcast_to(c_puct, jnp.shape(root.value))
 
     def score(node: NodeStatistics) -> jax.Array:
-        visits = node.node_visits.astype(node.qvalues.dtype)
-        if c_puct is None:
+        if node.row_parameters is None:
+            visits = node.node_visits
             c = pb_c_init + jnp.log((visits + pb_c_base + 1) / pb_c_base)
         else:
-            c = c_puct
-        exploration = (c * jnp.sqrt(visits))[:, None] * node.prior_probs
-        scores = qtransform(node) + exploration / (1 + node.visit_counts)
-        return jnp.where(node.prior_probs > 0, scores, -jnp.inf)
+            c = node.row_parameters[node.rows]
+        return puct_scores(node, c, qtransform)
 
     tree = search(
         params,
@@ -124,13 +146,23 @@ def puct_policy(
         max_depth=max_depth,
         invalid_actions=invalid_actions,
         root_prior_probs=root_prior_probs,
+        row_parameters=c_puct,
         count_root_evaluation=count_root_evaluation,
     )
     action_weights = jnp.where(
-        tree.root_finished[:, None], 0, tree.summary().visit_probs
+        tree.failed[:, None], tree.root_prior_probs, tree.summary().visit_probs
     )
+    action_weights = jnp.where(tree.root_finished[:, None], 0, action_weights)
     return mctx.PolicyOutput(
         action=sample_action(action_key, action_weights, temperature),
         action_weights=action_weights,
         search_tree=tree,
     )
+
+
+def puct_scores(node: NodeStatistics, c: Any, qtransform: QTransform) -> jax.Array:
+    """The scores [M, C] of PUCT with the constants c [M]; -inf where illegal."""
+    visits = node.node_visits.astype(node.qvalues.dtype)
+    exploration = (c * jnp.sqrt(visits))[:, None] * node.prior_probs
+    scores = qtransform(node) + exploration / (1 + node.visit_counts)
+    return jnp.where(node.prior_probs > 0, scores, -jnp.inf)

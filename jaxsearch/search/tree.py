@@ -28,13 +28,13 @@ class Tree:
     """Statistics of B searches. Node 0 is the root, node i comes from simulation i - 1.
 
     An edge is stored with the node that it enters, so there are no more edges than
-    nodes. A node lists only the children that it has visited, in the order of their
-    first visit; the priors of its other actions wait in `unvisited_prior_probs`, the
-    highest of them ready in `next_action` and `next_prior_prob`. That keeps a step of
-    the descent small however many actions a game has.
+    nodes. A node lists only the children that it has visited, from the newest to the
+    oldest: `last_child`, its `previous_sibling` and so on. The priors of the other
+    actions wait in `unvisited_prior_probs`. That keeps a choice small however many
+    actions a game has.
 
     A finished position is a node without children; `discounts` is exactly 0 there. A
-    slot whose simulation opened no node has the parent `NO_PARENT`.
+    slot whose simulation opened no node has the parent `NO_PARENT` and no visits.
 
     `raw_values` and `value_sums` are from the view of the player to move at the node;
     `rewards` and `qvalues` from the view of the player who moved into it.
@@ -45,23 +45,23 @@ class Tree:
     raw_values: jax.Array  # [B, N] float: the evaluator's value
     value_sums: jax.Array  # [B, N] float: raw value plus all returns from below
     num_children: jax.Array  # [B, N] int32: children visited
-    children: jax.Array  # [B, N, K] int32: the nodes of the children visited
+    last_child: jax.Array  # [B, N] int32: the newest child, or NO_CHILD
     unvisited_prior_probs: jax.Array  # [B, N, A] float: 0 where illegal or visited
     next_action: jax.Array  # [B, N] int32: the unvisited action of highest prior
     next_prior_prob: jax.Array  # [B, N] float: its prior, 0 if none is left
+    selected: jax.Array  # [B, N] int32: the child to go to next, or NO_CHILD: a new one
     embeddings: Any  # [B, N, ...]: the model's state
     # Of the edge into each node.
+    previous_sibling: jax.Array  # [B, N] int32: the child opened before, or NO_CHILD
     parents: jax.Array  # [B, N] int32
     actions: jax.Array  # [B, N] int32: the action that leads into the node
     prior_probs: jax.Array  # [B, N] float
     rewards: jax.Array  # [B, N] float
     discounts: jax.Array  # [B, N] float
     qvalues: jax.Array  # [B, N] float: mean of reward + discount * return
-    # Of the actions at the root.
+    # Of the search.
     root_prior_probs: jax.Array  # [B, A] float: 0 where illegal
-    root_children: jax.Array  # [B, A] int32: node or NO_CHILD
-    root_visit_counts: jax.Array  # [B, A] int32
-    root_qvalues: jax.Array  # [B, A] float
+    failed: jax.Array  # [B] bool: the model gave what is not a number; search stopped
 
     ROOT: ClassVar[int] = 0
     NO_PARENT: ClassVar[int] = -1
@@ -69,7 +69,7 @@ class Tree:
 
     @property
     def num_actions(self) -> int:
-        return self.root_children.shape[-1]
+        return self.root_prior_probs.shape[-1]
 
     @property
     def num_simulations(self) -> int:
@@ -80,9 +80,28 @@ class Tree:
         """[B] bool: the root has no legal action, so nothing was searched."""
         return jnp.all(self.root_prior_probs == 0, axis=-1)
 
+    @property
+    def root_children(self) -> jax.Array:
+        """[B, A] int32: the node that each action of the root leads to, or NO_CHILD."""
+
+        def of_row(parents, actions):
+            nodes = jnp.arange(len(parents), dtype=jnp.int32)
+            action = jnp.where(parents == self.ROOT, actions, self.num_actions)
+            none = jnp.full(self.num_actions, self.NO_CHILD, jnp.int32)
+            return none.at[action].set(nodes, mode="drop")
+
+        return jax.vmap(of_row)(self.parents, self.actions)
+
     def summary(self) -> SearchSummary:
         """Statistics of the roots, as mctx's `search_tree.summary()`."""
-        visit_counts = self.root_visit_counts.astype(self.root_qvalues.dtype)
+        children = self.root_children
+        visited = children != self.NO_CHILD
+
+        def of_children(values):
+            picked = jax.vmap(lambda row, child: row[child])(values, children)
+            return jnp.where(visited, picked, 0)
+
+        visit_counts = of_children(self.visits).astype(self.qvalues.dtype)
         total = jnp.sum(visit_counts, axis=-1, keepdims=True)
         return SearchSummary(
             visit_counts=visit_counts,
@@ -91,5 +110,5 @@ class Tree:
             ),
             value=self.value_sums[:, self.ROOT]
             / jnp.maximum(self.visits[:, self.ROOT], 1),
-            qvalues=self.root_qvalues,
+            qvalues=of_children(self.qvalues),
         )

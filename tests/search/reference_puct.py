@@ -101,16 +101,19 @@ def search(
         if node is root:  # where the mask alone decides
             legal_actions = [a for a, is_legal in enumerate(legal) if is_legal]
         else:
-            # Of equals the child visited first, then the highest prior.
             legal_actions = [a for a, prior in enumerate(node.priors) if prior > 0]
-            rest = [a for a in legal_actions if a not in qvalues]
-            legal_actions = [*qvalues, *sorted(rest, key=lambda a: -node.priors[a])]
-        scores = [score(action) for action in legal_actions]
+        scores = {action: score(action) for action in legal_actions}
         if len(scores) > 1:
-            second, best = sorted(scores)[-2:]
+            second, best = sorted(scores.values())[-2:]
             known = scale if c_puct is None and qvalues else 1.0
             gaps.append((best - second) * min(known, 1.0))
-        return legal_actions[scores.index(max(scores))]
+        # Of equal scores the highest prior of those unvisited; then the lowest action
+        # at the root, and the child visited first below it.
+        rest = [action for action in legal_actions if action not in qvalues]
+        candidates = [*qvalues, *sorted(rest, key=lambda a: -node.priors[a])[:1]]
+        if node is root:
+            candidates.sort()
+        return max(candidates, key=lambda action: scores[action])
 
     for _ in range(num_simulations):
         path = [root]

@@ -1,6 +1,7 @@
 """What does not fit together is refused, with what was got and what was expected."""
 
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +27,7 @@ def trace(policy=puct_policy, model=recurrent_fn, num_simulations=4, **changes):
             TABLES, key, root, model, num_simulations, invalid_actions, max_depth
         )
 
-    return jax.eval_shape(run, root, invalid_actions)
+    return jax.eval_shape(lambda: run(root, invalid_actions))
 
 
 def refused(*parts: str):
@@ -131,3 +132,32 @@ def test_root_priors_of_another_shape_are_refused():
             4,
             root_prior_probs=jnp.ones(3),
         )
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "allowed"),
+    [
+        ("temperature", -1.0, "0 to inf"),
+        ("temperature", float("nan"), "0 to inf"),
+        ("dirichlet_fraction", 1.5, "0 to 1"),
+        ("dirichlet_fraction", -0.1, "0 to 1"),
+        ("dirichlet_alpha", 0, "1e-30 to 1e+30"),
+        ("c_puct", -1.0, "0 to 1e+30"),
+        ("c_puct", float("nan"), "0 to 1e+30"),
+        ("pb_c_base", 0, "1e-30 to 1e+30"),
+        ("pb_c_init", float("inf"), "0 to 1e+30"),
+    ],
+)
+def test_number_out_of_range_is_refused(option, value, allowed):
+    with refused(option, allowed, f"got {value}"):
+        trace(partial(puct_policy, **{option: value}))
+
+
+def test_bool_is_no_count():
+    with refused("num_simulations", "whole", "got True"):
+        trace(num_simulations=True)
+
+
+def test_lists_are_accepted():
+    output = trace(invalid_actions=[[False, True]] * 3, prior_logits=[[0.0, 0.0]] * 3)
+    assert output.action_weights.shape == (3, 2)

@@ -23,7 +23,7 @@ from tests.search.table_model import (
 
 
 # AlphaGo Zero's rule, as in its pseudocode: the root starts at N = 0, so that the
-# first choice is a tie, which the lowest legal action wins.
+# first choice is a tie, which the highest prior wins.
 def test_constant_c_puct_of_each_row_is_alphago_zeros_rule():
     def qtransform(node):
         return qtransform_fixed_scale(node, first_play_urgency=-0.2)

@@ -27,7 +27,7 @@ def search(tables, illegal):
         dirichlet_fraction=0,
         temperature=0,
     )
-    return output.search_tree.root_visit_counts, output.action_weights
+    return output.search_tree.summary().visit_counts, output.action_weights
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,94 @@
+"""A number that is not finite stops the search of its row, and of no other."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsearch import puct_policy
+from tests.search.table_model import (
+    random_mask,
+    random_tables,
+    recurrent_fn,
+    root_of,
+)
+
+BATCH_SIZE, NUM_ACTIONS, BAD_ROW = 8, 7, 2
+
+
+@pytest.fixture(scope="module")
+def game():
+    random = np.random.default_rng(0)
+    tables = random_tables(random, BATCH_SIZE, NUM_ACTIONS, num_states=8, rewards=0.5)
+    illegal = random_mask(random, BATCH_SIZE, NUM_ACTIONS)
+    illegal[BAD_ROW] = [True, False, False, False, False, False, True]
+    return tables, illegal
+
+
+@jax.jit
+def search(tables, root, illegal):
+    output = puct_policy(tables, jax.random.key(1), root, recurrent_fn, 32, illegal)
+    tree = output.search_tree
+    return output.action, output.action_weights, tree.failed, tree.root_prior_probs
+
+
+def with_bad_row(tables, field, value):
+    """The tables with `value` in all entries of one row, but for those of the root."""
+    table = np.array(getattr(tables, field))
+    table[BAD_ROW, slice(0 if field in ("rewards", "discounts") else 1, None)] = value
+    return dataclasses.replace(tables, **{field: table})
+
+
+def check(game, tables, root):
+    """The bad row falls back to its priors; the others are as they were."""
+    good, illegal = game
+    expected = search(good, root_of(good), illegal)
+    action, weights, failed, priors = search(tables, root, illegal)
+    others = np.arange(BATCH_SIZE) != BAD_ROW
+    np.testing.assert_array_equal(failed, ~others)
+    np.testing.assert_array_equal(action[others], expected[0][others])
+    np.testing.assert_array_equal(weights[others], expected[1][others])
+    np.testing.assert_array_equal(weights[BAD_ROW], priors[BAD_ROW])
+    np.testing.assert_allclose(weights[BAD_ROW].sum(), 1, rtol=1e-5)
+    assert np.all(np.asarray(weights)[BAD_ROW][illegal[BAD_ROW]] == 0)
+    assert not illegal[BAD_ROW, action[BAD_ROW]]
+    return np.asarray(weights)[BAD_ROW]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("field", ["values", "rewards", "discounts", "prior_logits"])
+def test_model_output(game, field, value):
+    good, _ = game
+    check(game, with_bad_row(good, field, value), root_of(good))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_root_value(game, value):
+    good, _ = game
+    root = root_of(good)
+    check(game, good, root.replace(value=root.value.at[BAD_ROW].set(value)))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_one_root_logit_makes_the_priors_even(game, value):
+    good, illegal = game
+    root = root_of(good)
+    logits = root.prior_logits.at[BAD_ROW, 1].set(value)
+    weights = check(game, good, root.replace(prior_logits=logits))
+    np.testing.assert_allclose(weights[~illegal[BAD_ROW]], 1 / 5, rtol=1e-6)
+
+
+# In a mask of one action the others' logits may be anything.
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_logit_of_an_illegal_action_does_not_matter(game, value):
+    good, illegal = game
+    root = root_of(good)
+    logits = jnp.where(illegal, value, root.prior_logits)
+    expected = search(good, root_of(good), illegal)
+    result = search(good, root.replace(prior_logits=logits), illegal)
+    assert not np.any(result[2])
+    np.testing.assert_array_equal(result[0].shape, expected[0].shape)
+    assert np.all(np.asarray(result[1])[illegal] == 0)
+    np.testing.assert_allclose(np.sum(result[1], axis=1), 1, rtol=1e-5)
