@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxsearch.search.rows import pick, put, set_entries, take
 from jaxsearch.search.tree import Tree
 
-_WIDTHS = (2, 4, 8, 16, 64, 256)  # children that a choice can be compiled for
+_WIDTHS = (4, 16, 64, 256)  # children that a choice can be compiled for
 
 
 class NodeStatistics(NamedTuple):
