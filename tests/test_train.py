@@ -189,6 +189,35 @@ def test_signal_saves_and_says_how_to_go_on(straight, tmp_path, cache, number):
     assert_same_state(straight, run)
 
 
+# R49: what the signal kept from being measured is measured on resuming.
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
+)
+def test_signal_during_the_last_measurements_leaves_a_saved_run(
+    straight, tmp_path, cache, number
+):
+    run = tmp_path / "run"
+    shutil.copytree(straight, run)
+    (run / "curves.png").unlink()
+    flags = ["--resume", "--iterations", str(LAST), "--evaluate"]
+    process = start_training(cache, run, *flags)
+    while not (run / "curves.png").exists():  # drawn before the match is played
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.005)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert output.splitlines()[-1] == (
+        f"{number.name}: stopped before all was measured, the run is saved. Measure it "
+        f"with: python train.py --run {run} --resume --iterations {LAST}"
+    )
+    assert "Traceback" not in output
+    assert "Elo difference" not in output
+    if number == signal.SIGTERM:
+        assert "Elo difference" in run_training(cache, run, *flags)
+    assert_same_state(straight, run)
+
+
 # R73: sizes that are not the defaults come from the stored configuration.
 def test_agent_is_rebuilt_from_its_run_folder(straight):
     agent = train.load_agent(straight)
