@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -123,6 +124,27 @@ def test_run_folder_tells_what_was_done(straight):
     assert json.loads((straight / "config.json").read_text())["simulations"] == 4
     assert json.loads((straight / "versions.json").read_text())["jax"]
     assert (straight / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+# R25: the seconds that JAX says it spent on compiling, or on reading from its cache.
+def test_second_start_compiles_faster_with_a_cache(tmp_path, cache):
+    environment = cache | {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled"),
+        "JAX_LOG_COMPILES": "1",
+    }
+    compiling = re.compile(r"Finished XLA compilation of (\S+) in ([\d.]+) sec")
+    first, second = (
+        compiling.findall(run_training(environment, run, "--iterations", "1"))
+        for run in (tmp_path / "first", tmp_path / "second")
+    )
+    programs = [program for program, _ in first]
+    assert programs == [program for program, _ in second]
+    assert {"jit(play)", "jit(learn)"} < set(programs)
+    assert seconds_of(second) < 0.7 * seconds_of(first)
+
+
+def seconds_of(compilations):
+    return sum(float(seconds) for _, seconds in compilations)
 
 
 # R46, R49: at three random moments, the last of them in the middle of a save.
