@@ -309,7 +309,7 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
         console.print(
             f"{interruption.signal_name}: stopped after iteration "
             f"{int(state.iteration)}, everything is saved. Go on with:\n"
-            f"  python train.py --run {folder} --resume{length_flags(config)}",
+            f"  {resume_command(folder, config)}",
             soft_wrap=True,
         )
         return None
@@ -345,10 +345,11 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
     console.print(f"more: python evaluate.py match {folder} uct:sims=400")
 
 
-def length_flags(config: Config) -> str:
-    """The flags of the run's length, as they were given."""
+def resume_command(folder: RunFolder, config: Config) -> str:
+    """Goes on with a run; of a finished one it makes the report again."""
     lengths = {"minutes": config.minutes, "iterations": config.iterations}
-    return "".join(f" --{k} {v:g}" for k, v in lengths.items() if v is not None)
+    flags = "".join(f" --{k} {v:g}" for k, v in lengths.items() if v is not None)
+    return f"python train.py --run {folder} --resume{flags}"
 
 
 # --------------------------------------------------------------------------------------
@@ -370,8 +371,16 @@ def main(arguments: list[str] | None = None) -> int:
     except UnusableRunError as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
-    if trained is not None:
+    if trained is None:
+        return 0
+    with Interruption(leave=True) as interruption:
         report(folder, trained, console)
+    if interruption.signal_name:
+        console.print(
+            f"{interruption.signal_name}: stopped before all was measured, the run is "
+            f"saved. Measure it with: {resume_command(folder, trained.config)}",
+            soft_wrap=True,
+        )
     return 0
 
 

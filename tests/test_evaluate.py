@@ -1,25 +1,47 @@
 """evaluate.py: its commands, and bad input."""
 
+import functools
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
+import envs
 import evaluate
 import train
+from jaxsearch.arena.openings import random_openings
+from jaxsearch.arena.player_names import make_player, parse_player
+from jaxsearch.arena.positions import choose_actions
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A tiny run of connect four with sizes that are not the defaults."""
-    folder = tmp_path_factory.mktemp("runs") / "c4"
-    flags = [
-        *("--run", str(folder), "--net", "mlp", "--width", "12", "--depth", "1"),
-        *("--search", "puct", "--simulations", "2", "--games", "4", "--plies", "2"),
-        *("--positions", "64", "--batch", "8", "--updates", "1"),
-        *("--opening-plies", "0", "--iterations", "3", "--no-evaluate"),
-    ]
-    assert train.main(flags) == 0
-    return folder
+def run_of(tmp_path_factory):
+    """Tiny runs of the games, with sizes that are not the defaults."""
+
+    @functools.cache
+    def run_of(game):
+        folder = tmp_path_factory.mktemp("runs") / game
+        flags = [
+            *("--run", str(folder), "--env", game, "--net", "mlp"),
+            *("--width", "12", "--depth", "1", "--search", "puct"),
+            *("--simulations", "2", "--games", "4", "--plies", "2"),
+            *("--positions", "64", "--batch", "8", "--updates", "1"),
+            *("--opening-plies", "0", "--iterations", "3", "--no-evaluate"),
+        ]
+        assert train.main(flags) == 0
+        return folder
+
+    return run_of
+
+
+@pytest.fixture(scope="module")
+def run(run_of):
+    return run_of("connect_four")
 
 
 # R73: the folder alone says what is to be played and how big the net is.
@@ -80,14 +102,58 @@ def test_bad_input_is_refused_in_one_line(command, message, run, capsys):
     assert sorted(run.rglob("*")) == before
 
 
-def test_runs_of_two_games_do_not_play_each_other(run, tmp_path, capsys):
-    other = tmp_path / "nim"
-    flags = ["--run", str(other), "--env", "nim", "--net", "mlp", "--iterations", "1"]
-    small = ["--simulations", "2", "--games", "4", "--plies", "1", "--search", "puct"]
-    small += ["--positions", "8", "--batch", "8", "--no-evaluate"]
-    assert train.main([*flags, *small]) == 0
+def test_runs_of_two_games_do_not_play_each_other(run_of, capsys):
+    players = [str(run_of(game)) for game in ("connect_four", "nim")]
     capsys.readouterr()
-    assert evaluate.main(["match", str(run), str(other)]) == 2
+    assert evaluate.main(["match", *players]) == 2
     error = capsys.readouterr().err
     assert "connect_four" in error
     assert "nim" in error
+
+
+# R73: the folder alone is enough, whatever the game.
+@pytest.mark.parametrize("game", envs.names())
+def test_run_of_every_game_plays_legal_moves(game, run_of, tmp_path):
+    run, file = str(run_of(game)), tmp_path / "result.json"
+    command = ["match", run, "random", "--games", "4", "--json", str(file)]
+    assert evaluate.main([*command, "--opening-plies", "1"]) == 0
+    result = json.loads(file.read_text())
+    assert (result["game"], result["games"]) == (game, 4)
+
+    agent = train.load_agent(run)
+    assert (agent.config.width, agent.config.depth) == (12, 1)
+    key = jax.random.key(0)
+    states = random_openings(agent.env, count=64, num_plies=2, key=key).states
+    player = make_player(parse_player(run), agent.env, agent)
+    actions = choose_actions(player, key, states)
+    assert np.asarray(states.legal_action_mask)[np.arange(64), actions].all()
+
+
+# R73
+def test_positions_of_a_run_of_another_game_are_refused_by_name(run_of, capsys):
+    run = str(run_of("nim"))
+    capsys.readouterr()
+    assert evaluate.main(["positions", run]) == 2
+    assert "solved positions of connect_four only, got a player of nim" in (
+        capsys.readouterr().err
+    )
+
+
+# R55: 10 games do not divide among 3 devices, and need not.
+def test_match_on_three_devices_reports_the_games_asked_for(tmp_path):
+    file = tmp_path / "result.json"
+    output = subprocess.check_output(
+        [
+            *(sys.executable, "evaluate.py", "match", "random", "uct:sims=4"),
+            *("--env", "tic_tac_toe", "--games", "10", "--json", str(file)),
+        ],
+        cwd=Path(evaluate.__file__).parent,
+        env=os.environ | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "3"},
+        text=True,
+    )
+    assert output.startswith("backend cpu, 3 devices")
+    result = json.loads(file.read_text())
+    total = result["total"]
+    assert result["games"] == 10
+    assert total["wins"] + total["losses"] + total["draws"] == 10
+    assert result["scored_pairs"] == 5

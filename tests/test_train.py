@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -125,6 +126,27 @@ def test_run_folder_tells_what_was_done(straight):
     assert (straight / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+# R25: the seconds that JAX says it spent on compiling, or on reading from its cache.
+def test_second_start_compiles_faster_with_a_cache(tmp_path, cache):
+    environment = cache | {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled"),
+        "JAX_LOG_COMPILES": "1",
+    }
+    compiling = re.compile(r"Finished XLA compilation of (\S+) in ([\d.]+) sec")
+    first, second = (
+        compiling.findall(run_training(environment, run, "--iterations", "1"))
+        for run in (tmp_path / "first", tmp_path / "second")
+    )
+    programs = [program for program, _ in first]
+    assert programs == [program for program, _ in second]
+    assert {"jit(play)", "jit(learn)"} < set(programs)
+    assert seconds_of(second) < 0.7 * seconds_of(first)
+
+
+def seconds_of(compilations):
+    return sum(float(seconds) for _, seconds in compilations)
+
+
 # R46, R49: at three random moments, the last of them in the middle of a save.
 def test_run_killed_three_times_equals_a_straight_one_bit_for_bit(
     straight, tmp_path, cache
@@ -186,6 +208,35 @@ def test_signal_saves_and_says_how_to_go_on(straight, tmp_path, cache, number):
     assert 25 <= last == last_state(run)[0] < LAST
     output = run_training(cache, run, "--resume", "--iterations", str(LAST))
     assert f"going on from iteration {last}" in output
+    assert_same_state(straight, run)
+
+
+# R49: what the signal kept from being measured is measured on resuming.
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
+)
+def test_signal_during_the_last_measurements_leaves_a_saved_run(
+    straight, tmp_path, cache, number
+):
+    run = tmp_path / "run"
+    shutil.copytree(straight, run)
+    (run / "curves.png").unlink()
+    flags = ["--resume", "--iterations", str(LAST), "--evaluate"]
+    process = start_training(cache, run, *flags)
+    while not (run / "curves.png").exists():  # drawn before the match is played
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.005)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert output.splitlines()[-1] == (
+        f"{number.name}: stopped before all was measured, the run is saved. Measure it "
+        f"with: python train.py --run {run} --resume --iterations {LAST}"
+    )
+    assert "Traceback" not in output
+    assert "Elo difference" not in output
+    if number == signal.SIGTERM:
+        assert "Elo difference" in run_training(cache, run, *flags)
     assert_same_state(straight, run)
 
 

@@ -1,4 +1,8 @@
-"""A search as it is used to play and to measure: nothing random but ties."""
+"""A search as it is used to play and to measure: nothing random but ties.
+
+The key decides between equally visited moves. "mctx-puct" alone breaks ties within the
+tree at random as well, so that there its visits depend on the key too.
+"""
 
 from collections.abc import Callable
 from typing import Any

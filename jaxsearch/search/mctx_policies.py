@@ -1,8 +1,9 @@
 """mctx's own policies under the signature of ours, to compare with and to switch to.
 
-They differ from mctx's functions in three small ways: a mask may be bool, a root
-without a legal action gives `NO_ACTION` and weights 0, as ours does, and a bad count or
-shape is refused before tracing.
+They differ from mctx's functions in small ways: a mask may be bool, a root without a
+legal action gives `NO_ACTION` and weights 0, as ours does, a bad count or shape is
+refused before tracing, and PUCT never plays an action that it did not visit, whatever
+the temperature.
 """
 
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import mctx
+from jax.typing import ArrayLike
 
 from jaxsearch.search.arguments import check_arguments
-from jaxsearch.search.moves import NO_ACTION
+from jaxsearch.search.moves import NO_ACTION, sample_action
 
 
 def mctx_puct_policy(
@@ -23,16 +25,30 @@ def mctx_puct_policy(
     num_simulations: int,
     invalid_actions: jax.Array | None = None,
     max_depth: int | None = None,
+    *,
+    temperature: ArrayLike = 1.0,
     **options: Any,
 ) -> mctx.PolicyOutput:
-    """`mctx.muzero_policy`; `options` are its keyword arguments, numbers or arrays."""
-    return _run(
+    """`mctx.muzero_policy`; `options` are its keyword arguments, numbers or arrays.
+
+    The action is drawn with mctx's key by `sample_action`, so it is mctx's wherever
+    mctx plays a visited action. mctx itself gives illegal actions a logit that a high
+    temperature makes as good as any other.
+
+    What the model says of finished positions is multiplied by 0, not left out: a value
+    of NaN or infinity there becomes NaN above, where `puct_policy` ignores it.
+    """
+    output = _run(
         mctx.muzero_policy,
         (params, rng_key, root, recurrent_fn, num_simulations),
         invalid_actions,
         max_depth,
         # mctx refuses a Dirichlet option that is a whole number, such as 0.
         {k: float(v) if isinstance(v, int) else v for k, v in options.items()},
+    )
+    action_key = jax.random.split(rng_key, 3)[0]  # as mctx splits it
+    return output.replace(
+        action=sample_action(action_key, output.action_weights, temperature)
     )
 
 
@@ -56,7 +72,7 @@ def mctx_gumbel_policy(
     )
 
 
-def _run(policy, arguments, invalid_actions, max_depth, options):
+def _run(policy, arguments, invalid_actions, max_depth, options) -> Any:
     *_, root, _, num_simulations = arguments
     check_arguments(root, num_simulations, invalid_actions, max_depth)
     mask = None if invalid_actions is None else invalid_actions.astype(jnp.float32)

@@ -1,6 +1,7 @@
 """Searches as they measure: the net's own priors, nothing on top."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -8,6 +9,7 @@ import envs
 from jaxsearch.arena.hashed_evaluation import hash_rows
 from jaxsearch.arena.noiseless_search import noiseless_search
 from jaxsearch.arena.openings import random_openings
+from jaxsearch.search.policy_names import policy_names
 from tests.arena.agents import net_agent
 
 
@@ -29,6 +31,44 @@ def test_root_priors_are_those_of_the_net():
             weights / weights.sum(axis=1, keepdims=True),
             atol=1e-6,
         )
+
+
+# R16: zero logits and values tie everywhere. The first of equal actions is followed by
+# puct, a random one by mctx-puct.
+@pytest.mark.parametrize(("search", "depends"), [("puct", False), ("mctx-puct", True)])
+def test_visits_depend_on_the_key_where_ties_are_broken_at_random(search, depends):
+    env = envs.make("tic_tac_toe")
+    states = jax.tree.map(lambda leaf: leaf[None], env.init())
+    run = jax.jit(
+        noiseless_search(
+            env,
+            lambda params, key, states: (jnp.zeros((1, 9)), jnp.zeros(1)),
+            search=search,
+            num_simulations=12,
+        )
+    )
+    weights = {
+        run(None, jax.random.key(seed), states).action_weights.tobytes()
+        for seed in range(20)
+    }
+    assert (len(weights) > 1) == depends
+
+
+# R16
+@pytest.mark.parametrize("search", policy_names())
+def test_move_without_ties_is_the_same_for_every_key(search):
+    agent = net_agent("connect_four")
+    key = jax.random.key(4)
+    states = random_openings(agent.env, count=32, num_plies=6, key=key).states
+    run = jax.jit(
+        noiseless_search(agent.env, agent.evaluate, search=search, num_simulations=16)
+    )
+    outputs = [run(agent.params, jax.random.key(seed), states) for seed in range(20)]
+    weights = np.sort(outputs[0].action_weights, axis=1)
+    untied = weights[:, -1] > weights[:, -2]
+    assert untied.sum() > 16
+    for output in outputs:
+        np.testing.assert_array_equal(output.action[untied], outputs[0].action[untied])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Checkpoints: everything comes back, and damage is survived."""
 
+import multiprocessing
+import random
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -150,6 +153,42 @@ def test_nothing_readable_is_one_clear_error(tmp_path):
         pytest.raises(UnusableRunError, match="cannot be read"),
     ):
         checkpoints.load_newest(state=example_state(0))
+
+
+def save_without_end(folder, saved):
+    jax.config.update("jax_platforms", "cpu")
+    with Checkpoints(folder) as checkpoints:
+        step = max(checkpoints.steps, default=0)
+        while True:
+            step += 1
+            checkpoints.save(step, agent={"w": jnp.full(1000, step)})
+            saved.value = step
+
+
+# R49: each kill comes in the middle of a save, or in the moment after it.
+def test_kills_while_saving_cost_no_checkpoint(tmp_path):
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    choice, in_the_middle = random.Random(49), 0
+    saved = processes.Value("i", 0, lock=False)
+    for _ in range(10):
+        before = saved.value
+        process = processes.Process(target=save_without_end, args=(tmp_path, saved))
+        process.start()
+        while saved.value == before:
+            assert process.is_alive()
+            process.join(0.005)
+        process.join(choice.uniform(0, 0.2))
+        process.kill()
+        process.join()
+        in_the_middle += any(not path.name.isdigit() for path in tmp_path.iterdir())
+        with Checkpoints(tmp_path) as checkpoints:
+            example = {"w": jnp.zeros(1000, jnp.int32)}
+            step, parts, damaged = checkpoints.load_newest(agent=example)
+        assert damaged == []
+        assert step - saved.value in (0, 1)  # the kill may come before the note of it
+        np.testing.assert_array_equal(parts["agent"]["w"], step)
+    assert in_the_middle >= 2
 
 
 def test_metrics_survive_a_line_cut_short_and_are_cut_back(tmp_path):

@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
+import mctx
 import numpy as np
 import pytest
 
@@ -101,6 +103,64 @@ def start_from(board):
     x, o = (mine, theirs) if mine.sum() == theirs.sum() else (theirs, mine)
     cells = np.where(x, "X", np.where(o, "O", ".")).reshape(3, 3)
     return ENV.from_text("/".join("".join(row) for row in cells))
+
+
+# R41: in game 0 the first player fills the top row with the fifth move, game 1 goes on.
+#
+#   X X X      X O X
+#   O O .      . X .
+#   . . .      . O .
+LINES = np.array([[0, 3, 1, 4, 2, 5], [4, 1, 0, 7, 2, 8]])
+
+
+def test_reward_of_the_last_move_is_delivered_once_and_the_board_stays():
+    model = two_player_model(ENV, evaluate)
+    recurrent_fn = jax.jit(model.recurrent_fn)
+    states = self_play.start_games(ENV, jax.random.key(0), 2, 0)
+    boards = []
+    for number, actions in enumerate(LINES.T, start=1):
+        output, states = recurrent_fn(None, jax.random.key(0), actions, states)
+        boards.append(jax.vmap(observe)(states))
+        rewards, ended = ([1, -1], True) if number == 5 else ([0, 0], number > 5)
+        np.testing.assert_array_equal(states.rewards, [rewards, [0, 0]])
+        np.testing.assert_array_equal(states.terminated, [ended, False])
+        np.testing.assert_array_equal(output.discount, [0 if ended else -1, -1])
+        np.testing.assert_array_equal(output.reward, [rewards[0], 0])
+    assert ENV.to_text(jax.tree.map(lambda x: x[0], states)) == "XXX/OO./..."
+    np.testing.assert_array_equal(boards[5][0], boards[4][0])
+
+
+# R41: self-play keeps no finished board; the record before it and the move give it.
+def test_reward_of_a_replaced_game_is_recorded_once():
+    def scripted(params, key, root, recurrent_fn, invalid_actions):
+        action = jax.vmap(lambda line, number: line[number])(
+            jnp.asarray(LINES), invalid_actions.sum(axis=1)
+        )
+        summary = SimpleNamespace(value=root.value)
+        return mctx.PolicyOutput(
+            action=action,
+            action_weights=jax.nn.one_hot(action, 9),
+            search_tree=SimpleNamespace(summary=lambda: summary),
+        )
+
+    states = self_play.start_games(ENV, jax.random.key(0), 2, 0)
+    model = two_player_model(ENV, evaluate)
+    play = functools.partial(self_play.play, ENV, model, scripted, None)
+    _, plies, counts = jax.jit(functools.partial(play, num_plies=6, opening_plies=0))(
+        jax.random.key(1), states
+    )
+    rewards = np.zeros((6, 2, 2))
+    rewards[4, 0] = [1, -1]
+    np.testing.assert_array_equal(plies.rewards, rewards)
+    np.testing.assert_array_equal(plies.terminated, rewards.any(axis=2))
+    assert int(counts.games) == int(counts.wins_first) == 1
+
+    before = start_from(np.asarray(plies.observation[4, 0]))
+    last = step(before, int(plies.policy_target[4, 0].argmax()))
+    assert ENV.to_text(last) == "XXX/OO./..."
+    assert last.terminated
+    assert not plies.observation[5, 0].any()  # a new game stands in its place
+    assert plies.observation[5, 1].sum() == 5  # the other one goes on
 
 
 class Capped(type(ENV)):

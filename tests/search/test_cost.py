@@ -4,14 +4,17 @@ The compiled program is read for copies of the large arrays, with an entry for e
 action of each node. Sizes are chosen so that only those have the shape [12, 41, 23].
 """
 
+import itertools
 import re
+import statistics
+import time
 
 import jax
 import numpy as np
 import pytest
 
-from jaxsearch import mctx_puct_policy, puct_policy
-from tests.search.table_model import make_tables, recurrent_fn, root_of
+from jaxsearch import mctx_gumbel_policy, mctx_puct_policy, puct_policy
+from tests.search.table_model import make_tables, random_tables, recurrent_fn, root_of
 
 BATCH_SIZE, NUM_ACTIONS, NUM_SIMULATIONS = 12, 23, 40
 WHOLE_TREE = f"{BATCH_SIZE},{NUM_SIMULATIONS + 1},{NUM_ACTIONS}"
@@ -38,3 +41,46 @@ def test_no_instruction_copies_the_whole_tree():
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="reads a CPU's program")
 def test_copies_of_the_whole_tree_are_found_where_there_are_some():
     assert len(whole_tree_copies(mctx_puct_policy)) > 4
+
+
+# R22: all take turns, so that a slow spell of the machine strikes them alike.
+@pytest.mark.slow
+def test_time_stays_below_twice_gumbel_and_grows_less_than_the_actions():
+    sizes = (7, 82, 362)
+    searches = {}
+    for num_actions in sizes:
+        tables = random_tables(np.random.default_rng(0), 64, num_actions)
+        for policy in (puct_policy, mctx_gumbel_policy):
+            searches[policy, num_actions] = compiled_search(policy, tables)
+    turns = [
+        {name: seconds_of(search) for name, search in searches.items()}
+        for _ in range(15)
+    ]
+
+    def median_ratio(one, other):
+        return statistics.median(turn[one] / turn[other] for turn in turns)
+
+    for num_actions in sizes:
+        ours, gumbel = (puct_policy, num_actions), (mctx_gumbel_policy, num_actions)
+        assert median_ratio(ours, gumbel) < 2
+    for fewer, more in itertools.pairwise(sizes):
+        growth = median_ratio((puct_policy, more), (puct_policy, fewer))
+        assert growth < more / fewer
+
+
+def compiled_search(policy, tables):
+    """Runs 32 simulations of every row."""
+
+    def search(tables, key):
+        output = policy(tables, key, root_of(tables), recurrent_fn, 32)
+        return output.action_weights
+
+    arguments = jax.device_put((tables, jax.random.key(0)))
+    compiled = jax.jit(search).lower(*arguments).compile()
+    return lambda: jax.block_until_ready(compiled(*arguments))
+
+
+def seconds_of(search):
+    start = time.perf_counter()
+    search()
+    return time.perf_counter() - start

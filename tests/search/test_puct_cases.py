@@ -4,7 +4,11 @@ import jax
 import numpy as np
 import pytest
 
-from jaxsearch import puct_policy
+from jaxsearch import (
+    puct_policy,
+    qtransform_by_parent_and_siblings,
+    qtransform_fixed_scale,
+)
 from tests.search.table_model import (
     make_tables,
     random_mask,
@@ -113,14 +117,20 @@ def test_only_legal_action_is_played_whatever_its_prior():
     assert result["action"] == [4]
 
 
-# R05: every legal move loses, so that an unvisited illegal one would look better.
-def test_illegal_actions_are_never_visited_when_every_legal_one_loses():
+# R05: every legal move loses. On a fixed scale an unvisited illegal action, at 0, looks
+# better than all of them; by parent and siblings it looks like the worst of them.
+@pytest.mark.parametrize(
+    "qtransform",
+    [qtransform_by_parent_and_siblings, qtransform_fixed_scale],
+    ids=lambda q: q.__name__,
+)
+def test_illegal_actions_are_never_visited_when_every_legal_one_loses(qtransform):
     random = np.random.default_rng(5)
     tables = random_tables(random, 1000, 7, num_states=2)
     tables.rewards[:] = -1
     tables.discounts[:] = 0
     illegal = random_mask(random, 1000, 7)
-    result = search(tables, 32, illegal, temperature=1)
+    result = search(tables, 32, illegal, temperature=1, qtransform=qtransform)
     assert np.all(result["visit_counts"][illegal] == 0)
     assert np.all(result["action_weights"][illegal] == 0)
     assert np.all(result["visit_counts"].sum(axis=1) == 32)
@@ -146,8 +156,17 @@ def test_bandit_visits_are_those_worked_out(num_simulations, visit_counts):
         discounts=0,
         prior_logits=np.log([0.5, 0.3, 0.2]),
     )
-    result = search(tables, num_simulations)
-    np.testing.assert_array_equal(result["visit_counts"], [visit_counts])
+    search_once = jax.jit(puct_policy, static_argnums=(3, 4))
+    tree = search_once(
+        tables,
+        jax.random.key(0),
+        root_of(tables),
+        recurrent_fn,
+        num_simulations,
+        dirichlet_fraction=0,
+    ).search_tree
+    np.testing.assert_array_equal(tree.summary().visit_counts, [visit_counts])
+    np.testing.assert_array_equal(tree.visits[:, tree.ROOT], [num_simulations + 1])
 
 
 # R07
