@@ -292,8 +292,10 @@ def _check_worked_score(example: dict[str, Any]) -> WorkedScore:
         visit_counts=jnp.array([[visits]]),
         qvalues=jnp.array([[example["value_sum"] / visits if visits else 0.0]]),
         node_value=jnp.zeros(1),
+        raw_value=jnp.zeros(1),
         node_visits=jnp.array([example["parent_visits"]]),
         actions=None,
+        num_actions=1,
         rows=jnp.zeros(1, jnp.int32),
         row_parameters=None,
     )

@@ -1,5 +1,9 @@
 """Tree search on the device: arrays and callables only, no games and no nets."""
 
+from jaxsearch.search.gumbel import (
+    gumbel_policy,
+    qtransform_completed_by_mix_value,
+)
 from jaxsearch.search.loop import search
 from jaxsearch.search.mctx_policies import mctx_gumbel_policy, mctx_puct_policy
 from jaxsearch.search.moves import NO_ACTION, action_log_probs, sample_action
@@ -19,10 +23,12 @@ __all__ = [
     "Tree",
     "TwoPlayerModel",
     "action_log_probs",
+    "gumbel_policy",
     "mctx_gumbel_policy",
     "mctx_puct_policy",
     "puct_policy",
     "qtransform_by_parent_and_siblings",
+    "qtransform_completed_by_mix_value",
     "qtransform_fixed_scale",
     "sample_action",
     "search",

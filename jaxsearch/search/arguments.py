@@ -18,20 +18,14 @@ TINY, LARGEST = 1e-30, 1e30  # the range of a scale that must be positive and fi
 def check_arguments(
     root: mctx.RootFnOutput,
     num_simulations: int,
-    invalid_actions: jax.Array | None,
-    max_depth: int | None,
+    invalid_actions: jax.Array | None = None,
+    max_depth: int | None = None,
     root_prior_probs: jax.Array | None = None,
 ) -> None:
     """Raises ValueError for counts below 1 and shapes that do not fit together."""
-    counts = {"num_simulations": num_simulations}
+    check_count("num_simulations", num_simulations)
     if max_depth is not None:
-        counts["max_depth"] = max_depth
-    for name, count in counts.items():
-        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if not is_whole or count < 1:
-            raise ValueError(
-                f"{name} must be a whole number of at least 1, got {count!r}"
-            )
+        check_count("max_depth", max_depth)
     shape = np.shape(root.prior_logits)
     if len(shape) != 2 or 0 in shape:
         raise ValueError(
@@ -59,6 +53,13 @@ def check_arguments(
                 f"{name} has shape {np.shape(array)}, expected {shape}, the shape of "
                 "root.prior_logits"
             )
+
+
+def check_count(name: str, count: Any) -> None:
+    """Raises ValueError for what is not a whole number of at least 1."""
+    is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+    if not is_whole or count < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {count!r}")
 
 
 def check_numbers(**options: tuple[Any, float, float]) -> None:

@@ -53,6 +53,7 @@ def search(
     max_depth: int | None = None,
     invalid_actions: jax.Array | None = None,
     root_prior_probs: jax.Array | None = None,
+    root_order: jax.Array | None = None,
     row_parameters: Any = None,
     count_root_evaluation: bool = True,
 ) -> Tree:
@@ -81,6 +82,8 @@ def search(
       root_prior_probs: [B, A], the root's priors where they are known as probabilities
         rather than logits; used as they are, 0 where illegal. None for the softmax of
         `root.prior_logits`.
+      root_order: [B, A], the order in which the root's unvisited actions are opened,
+        the highest number first; one of 0 is never opened. None for the priors.
       row_parameters: arrays [B, ...] for the selection rules.
       count_root_evaluation: whether the root starts with one visit, its own evaluation
         (mctx), or with none (the AlphaZero pseudocode).
@@ -99,13 +102,10 @@ def search(
         max_depth=max_depth,
         count_root_evaluation=count_root_evaluation,
     )
-    of_rows = (
-        jnp.asarray(root.value),
-        root.embedding,
-        prior_probs,
-        failed,
-        row_parameters,
-    )
+    if root_order is None:
+        root_order = prior_probs
+    value = jnp.asarray(root.value)
+    of_rows = value, root.embedding, prior_probs, root_order, failed, row_parameters
     axes = _explicit_axes(prior_probs)[0]
     if axes is not None:
         run = jax.shard_map(
@@ -133,10 +133,8 @@ def _search(
     max_depth,
     count_root_evaluation,
 ):
-    value, embedding, prior_probs, failed, row_parameters = of_rows
-    tree = _new_tree(
-        value, embedding, prior_probs, failed, num_simulations, count_root_evaluation
-    )
+    *of_root, row_parameters = of_rows
+    tree = _new_tree(num_simulations, count_root_evaluation, *of_root)
     num_steps = min(max_depth or num_simulations, num_simulations)
     row = jnp.zeros_like(tree.visits[:, 0])
     path = jnp.repeat(row[None, :], num_steps + _STRIDE, axis=0)
@@ -173,7 +171,7 @@ def _search(
 
 
 def _new_tree(
-    value, embedding, prior_probs, failed, num_simulations, count_root_evaluation
+    num_simulations, count_root_evaluation, value, embedding, prior_probs, order, failed
 ) -> Tree:
     batch_size, num_actions = prior_probs.shape
     num_nodes = num_simulations + 1
@@ -184,7 +182,7 @@ def _new_tree(
         return _filled((batch_size, num_nodes), like, fill)
 
     value_sum = value if count_root_evaluation else value * 0
-    next_action, next_prior_prob = _highest(prior_probs)
+    next_action, next_prior_prob = _highest(order)
     unvisited = _filled((batch_size, num_nodes, num_actions), value, 0)
     return Tree(
         visits=of_nodes(count).at[:, 0].set(int(count_root_evaluation)),
@@ -192,7 +190,7 @@ def _new_tree(
         value_sums=of_nodes(value).at[:, 0].set(value_sum),
         num_children=of_nodes(count),
         last_child=of_nodes(count, Tree.NO_CHILD),
-        unvisited_prior_probs=unvisited.at[:, 0].set(prior_probs),
+        unvisited_prior_probs=unvisited.at[:, 0].set(order),
         next_action=of_nodes(count).at[:, 0].set(next_action),
         next_prior_prob=of_nodes(value).at[:, 0].set(next_prior_prob),
         selected=of_nodes(count, Tree.NO_CHILD),
@@ -290,6 +288,9 @@ def _expand(tree, descent, params, key, recurrent_fn, new_node, max_depth):
     # This row is read from the array just written, for the same reason.
     unvisited_prior_probs = put_in_row(
         write(tree.unvisited_prior_probs, probs), linked_parent, action, 0 * value
+    )
+    prior_prob = jnp.where(
+        parent == Tree.ROOT, pick(tree.root_prior_probs, action), prior_prob
     )
     next_action, next_prior_prob = _highest(probs)
     rest_action, rest_prior_prob = _highest(pick(unvisited_prior_probs, parent))

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from jaxsearch.search.gumbel import gumbel_policy
 from jaxsearch.search.mctx_policies import mctx_gumbel_policy, mctx_puct_policy
 from jaxsearch.search.puct import puct_policy
 
 _POLICIES = {
+    "gumbel": gumbel_policy,
     "puct": puct_policy,
     "mctx-puct": mctx_puct_policy,
     "mctx-gumbel": mctx_gumbel_policy,

@@ -8,7 +8,6 @@ AlphaGo Zero (Silver et al. 2017, methods, "Select").
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -25,10 +24,7 @@ from jaxsearch.search.arguments import (
 from jaxsearch.search.loop import search
 from jaxsearch.search.moves import sample_action
 from jaxsearch.search.root_priors import add_dirichlet_noise
-from jaxsearch.search.select import NodeStatistics
-
-QTransform = Callable[[NodeStatistics], jax.Array]
-"""Value scores [M, C] of the columns of M nodes, unvisited ones included."""
+from jaxsearch.search.select import NodeStatistics, QTransform
 
 
 def qtransform_by_parent_and_siblings(

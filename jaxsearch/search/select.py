@@ -25,11 +25,16 @@ class NodeStatistics(NamedTuple):
     visit_counts: jax.Array  # [M, C] int32
     qvalues: jax.Array  # [M, C] float: mover's view; to be ignored where unvisited
     node_value: jax.Array  # [M] float: mean value of the node, mover's view
+    raw_value: jax.Array  # [M] float: the model's value of the node, mover's view
     node_visits: jax.Array  # [M] int32: its own evaluation included
     actions: jax.Array | None  # [M, C] int32: of the columns; None below the root
+    num_actions: int  # A, the illegal ones included
     rows: jax.Array  # [M] int32: the search of the batch that a node belongs to
     row_parameters: Any  # arrays [B, ...]: what `search` was given for the rules
 
+
+QTransform = Callable[[NodeStatistics], jax.Array]
+"""Value scores [M, C] of the columns of M nodes, unvisited ones included."""
 
 ScoreFn = Callable[[NodeStatistics], jax.Array]
 """Scores [M, C] of the columns: the highest is followed.
@@ -133,8 +138,10 @@ def _select(tree, row, node, exists, score, row_parameters, at_root=False):
             ),
             qvalues=_prepend(0 * node_value, read_children(tree.qvalues)),
             node_value=node_value,
+            raw_value=read(tree.raw_values, node),
             node_visits=visits,
             actions=actions,
+            num_actions=tree.num_actions,
             rows=row,
             row_parameters=row_parameters,
         )

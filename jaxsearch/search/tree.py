@@ -46,6 +46,7 @@ class Tree:
     value_sums: jax.Array  # [B, N] float: raw value plus all returns from below
     num_children: jax.Array  # [B, N] int32: children visited
     last_child: jax.Array  # [B, N] int32: the newest child, or NO_CHILD
+    # Of the root's actions in the order given to the search, if one was.
     unvisited_prior_probs: jax.Array  # [B, N, A] float: 0 where illegal or visited
     next_action: jax.Array  # [B, N] int32: the unvisited action of highest prior
     next_prior_prob: jax.Array  # [B, N] float: its prior, 0 if none is left

@@ -1,0 +1,240 @@
+# pyright: reportCallIssue=false, reportAttributeAccessIssue=false
+# (the fields of mctx's dataclasses are not visible to type checkers)
+"""Gumbel MuZero: sequential halving at the root, an improved policy below it.
+
+Source: "Policy improvement by planning with Gumbel" (Danihelka et al. 2022,
+https://openreview.net/forum?id=bERaNdoegnO): the root is its algorithm 2, the choice
+below it equation 14, the completed values appendix D.
+"""
+
+import math
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxsearch.search.arguments import (
+    LARGEST,
+    check_arguments,
+    check_count,
+    check_numbers,
+)
+from jaxsearch.search.loop import search
+from jaxsearch.search.moves import NO_ACTION
+from jaxsearch.search.root_priors import root_priors
+from jaxsearch.search.select import NodeStatistics, QTransform
+from jaxsearch.search.tree import Tree
+
+
+def qtransform_completed_by_mix_value(
+    node: NodeStatistics,
+    *,
+    value_scale: ArrayLike = 0.1,
+    maxvisit_init: ArrayLike = 50.0,
+    rescale_values: bool = True,
+    use_mixed_value: bool = True,
+    epsilon: float = 1e-8,
+) -> jax.Array:
+    """Completed Q, scaled to be added to logits; made for Gumbel, too large for PUCT.
+
+    The Q of unvisited actions is the mixed value: the node's raw value and the visited
+    Q, weighted by prior. The scale is (maxvisit_init + highest visits) * value_scale.
+
+    Args:
+      value_scale, maxvisit_init: the constants c_scale and c_visit of the paper.
+      rescale_values: scales Q to [0, 1] by its range first.
+      use_mixed_value: False takes the raw value for the unvisited.
+      epsilon: the smallest range that Q is scaled by.
+    """
+    visited = node.visit_counts > 0
+    total = jnp.sum(node.visit_counts, axis=1)
+    value = node.raw_value
+    if use_mixed_value:
+        # The smallest number, lest all visited actions have a prior of 0.
+        probs = jnp.maximum(node.prior_probs, jnp.finfo(node.prior_probs.dtype).tiny)
+        probs = jnp.where(visited, probs, 0)
+        share = jnp.where(total > 0, jnp.sum(probs, axis=1), 1)[:, None]
+        weighted = jnp.sum(jnp.where(visited, probs * node.qvalues / share, 0), axis=1)
+        value = (value + total * weighted) / (total + 1)
+    completed = jnp.where(visited, node.qvalues, value[:, None])
+    if rescale_values:
+        all_visited = jnp.sum(visited, axis=1) == node.num_actions
+        counts = visited | ~all_visited[:, None]
+        lowest = jnp.min(jnp.where(counts, completed, jnp.inf), axis=1)
+        highest = jnp.max(jnp.where(counts, completed, -jnp.inf), axis=1)
+        scale = jnp.maximum(highest - lowest, epsilon)
+        completed = (completed - lowest[:, None]) / scale[:, None]
+    most_visits = jnp.max(node.visit_counts, axis=1, keepdims=True)
+    return (maxvisit_init + most_visits) * value_scale * completed
+
+
+def gumbel_policy(
+    params: Any,
+    rng_key: jax.Array,
+    root: mctx.RootFnOutput,
+    recurrent_fn: mctx.RecurrentFn,
+    num_simulations: int,
+    invalid_actions: jax.Array | None = None,
+    max_depth: int | None = None,
+    *,
+    qtransform: QTransform = qtransform_completed_by_mix_value,
+    max_num_considered_actions: int = 16,
+    gumbel_scale: ArrayLike = 1.0,
+) -> mctx.PolicyOutput:
+    """Searches B positions; arguments and defaults as `mctx.gumbel_muzero_policy`.
+
+    With the same key and untied scores the action, its weights and the visit counts
+    equal mctx's.
+
+    Args:
+      params, rng_key, root, recurrent_fn, num_simulations, invalid_actions, max_depth:
+        see `jaxsearch.search.loop.search`; rng_key is consumed.
+      qtransform: completed Q of the columns of a node, on the scale of logits.
+      max_num_considered_actions: the most actions visited at the root.
+      gumbel_scale: scale of the noise that draws them; 0 for none, as wanted for
+        playing and measuring.
+
+    Returns:
+      `mctx.PolicyOutput`: `action` [B] int32, the best of the most visited;
+      `action_weights` [B, A], the improved policy softmax(logits + completed Q), a
+      training target and not the visit shares; `search_tree`, a `jaxsearch.Tree`. A row
+      without a legal action is not searched: its action is `NO_ACTION` and its weights
+      are 0. A row that got a number that is not finite is marked in
+      `search_tree.failed`: its weights are its priors.
+
+    Raises:
+      ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
+    """
+    check_arguments(root, num_simulations, invalid_actions, max_depth)
+    check_count("max_num_considered_actions", max_num_considered_actions)
+    check_numbers(gumbel_scale=(gumbel_scale, 0, LARGEST))
+    search_key, gumbel_key = jax.random.split(rng_key)
+    prior_probs, failed = root_priors(root, invalid_actions, None)
+    legal = prior_probs > 0
+    logits = jnp.asarray(root.prior_logits)
+    noise = jax.random.gumbel(gumbel_key, logits.shape, logits.dtype)
+    logits = logits.astype(prior_probs.dtype)
+    logits = logits - jnp.max(jnp.where(legal, logits, -jnp.inf), axis=1, keepdims=True)
+    logits = jnp.where(failed[:, None], 0, logits)
+    noisy_logits = jnp.where(legal, gumbel_scale * noise + logits, -jnp.inf)
+    num_considered = jnp.minimum(jnp.sum(legal, axis=1), max_num_considered_actions)
+    visits_table = jnp.array(
+        [
+            considered_visits(count, num_simulations)
+            for count in range(min(max_num_considered_actions, logits.shape[1]) + 1)
+        ]
+    )
+
+    tree = search(
+        params,
+        search_key,
+        root=root,
+        recurrent_fn=recurrent_fn,
+        root_score=partial(
+            _root_score, visits_table=visits_table, qtransform=qtransform
+        ),
+        interior_score=partial(_interior_score, qtransform=qtransform),
+        num_simulations=num_simulations,
+        max_depth=max_depth,
+        invalid_actions=invalid_actions,
+        root_order=_order(noisy_logits, num_considered, max_num_considered_actions),
+        row_parameters=(noisy_logits, num_considered),
+    )
+    completed = qtransform(_root_statistics(tree))
+    visits = tree.summary().visit_counts
+    scores = jnp.where(
+        visits == jnp.max(visits, axis=1, keepdims=True),
+        noisy_logits + jnp.where(tree.failed[:, None], 0, completed),
+        -jnp.inf,
+    )
+    weights = jax.nn.softmax(jnp.where(legal, logits + completed, -jnp.inf), axis=1)
+    weights = jnp.where(tree.failed[:, None], tree.root_prior_probs, weights)
+    finished = tree.root_finished
+    return mctx.PolicyOutput(
+        action=jnp.where(
+            finished, NO_ACTION, jnp.argmax(scores, axis=1).astype(jnp.int32)
+        ),
+        action_weights=jnp.where(finished[:, None], 0, weights),
+        search_tree=tree,
+    )
+
+
+def considered_visits(num_considered: int, num_simulations: int) -> np.ndarray:
+    """The visit count [num_simulations] that each simulation's root action must have.
+
+    Sequential halving: each phase visits the actions still considered equally often,
+    then keeps half of them, at least two. For one action it is 0, 1, 2 and so on.
+    """
+    if num_considered <= 1:
+        return np.arange(num_simulations)
+    num_phases = math.ceil(math.log2(num_considered))
+    sequence, visits = [], 0
+    while len(sequence) < num_simulations:
+        repeats = max(1, num_simulations // (num_phases * num_considered))
+        for _ in range(repeats):
+            sequence += [visits] * num_considered
+            visits += 1
+        num_considered = max(2, num_considered // 2)
+    return np.array(sequence[:num_simulations])
+
+
+def _order(noisy_logits, num_considered, most):
+    """Numbers [B, A], the higher the earlier, 0 for actions not to be considered."""
+    most = min(most, noisy_logits.shape[1])
+    _, best = jax.lax.top_k(noisy_logits, most)
+    places = jnp.arange(most)
+    numbers = jnp.where(places < num_considered[:, None], most - places, 0)
+    return jax.vmap(lambda row, i, n: row.at[i].set(n))(
+        jnp.zeros_like(noisy_logits), best, numbers.astype(noisy_logits.dtype)
+    )
+
+
+def _root_score(node: NodeStatistics, *, visits_table, qtransform):
+    """Noisy logits and Q of the actions with the visit count that is due."""
+    noisy_logits, num_considered = node.row_parameters
+    total = jnp.sum(node.visit_counts, axis=1)
+    last = visits_table.shape[1] - 1
+    due = visits_table[num_considered[node.rows], jnp.minimum(total, last)][:, None]
+    noisy = jax.vmap(lambda row, action: row[action])(
+        noisy_logits[node.rows], jnp.minimum(node.actions, noisy_logits.shape[1] - 1)
+    )
+    scores = jnp.where(node.visit_counts > 0, noisy + qtransform(node), 0)
+    return jnp.where(node.visit_counts == due, scores, -jnp.inf)
+
+
+def _interior_score(node: NodeStatistics, *, qtransform):
+    """How far the share of visits is below the improved policy (equation 14)."""
+    bonus = qtransform(node)
+    bonus = bonus - jnp.max(bonus, axis=1, keepdims=True)
+    weights = node.prior_probs * jnp.exp(bonus)
+    visited = node.visit_counts > 0
+    # All unvisited actions have the bonus of column 0, the best of them.
+    rest = 1 - jnp.sum(jnp.where(visited, node.prior_probs, 0), axis=1)
+    rest = jnp.maximum(rest, node.prior_probs[:, 0]) * jnp.exp(bonus[:, 0])
+    total = jnp.sum(jnp.where(visited, weights, 0), axis=1) + rest
+    visits = node.visit_counts
+    shares = visits / (1 + jnp.sum(visits, axis=1, keepdims=True))
+    scores = weights / total[:, None] - shares
+    return jnp.where(node.prior_probs > 0, scores, -jnp.inf)
+
+
+def _root_statistics(tree: Tree) -> NodeStatistics:
+    """The roots as nodes with a column for every action."""
+    summary = tree.summary()
+    rows = jnp.arange(len(tree.root_prior_probs), dtype=jnp.int32)
+    return NodeStatistics(
+        prior_probs=tree.root_prior_probs,
+        visit_counts=summary.visit_counts.astype(jnp.int32),
+        qvalues=summary.qvalues,
+        node_value=summary.value,
+        raw_value=tree.raw_values[:, Tree.ROOT],
+        node_visits=tree.visits[:, Tree.ROOT],
+        actions=None,
+        num_actions=tree.num_actions,
+        rows=rows,
+        row_parameters=None,
+    )
