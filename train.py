@@ -45,6 +45,7 @@ from jaxsearch.learn.programs import TrainingState, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.learn.settings import Settings, flag, learning_rate_scale
+from jaxsearch.program import finish
 from jaxsearch.search.two_player import EvaluateFn
 
 # --------------------------------------------------------------------------------------
@@ -304,6 +305,8 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
             progress.show(config.share_done(state), figures)
             if int(state.iteration) % config.save_every == 0:
                 checkpoints.save(int(state.iteration), agent=average, state=state)
+        if interruption.signal_name:
+            console.print(f"{interruption.signal_name}: saving; a second one ends now")
         if int(state.iteration) not in checkpoints.steps:
             checkpoints.save(int(state.iteration), agent=average, state=state)
 
@@ -387,4 +390,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

@@ -123,6 +123,35 @@ def test_run_that_diverges_saves_nothing_and_goes_on_with_another_rate(run, caps
     assert iterations_of(run) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize(
+    "name", ["", "\0x", "/etc/passwd/x", "/proc/x/y", "x" * 300], ids=ascii
+)
+def test_name_that_no_folder_can_have_is_refused(capsys, name):
+    assert train.main(["--run", name, *SMALL]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+# Files of at most 4 KiB stand for a full disk.
+def test_full_disk_leaves_the_checkpoints_and_is_told(run):
+    command = [sys.executable, "train.py", "--run", str(run), "--resume"]
+    result = subprocess.run(
+        ["bash", "-c", 'ulimit -f 4; exec "$@"', "-", *command, "--iterations", "8"],
+        cwd=Path(train.__file__).parent,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert result.returncode == 1
+    *_, last_line = result.stderr.splitlines()
+    assert last_line.startswith("train.py: cannot write: ")
+    assert last_line.endswith(f": python train.py --run {run} --resume")
+    assert list((run / "checkpoints").glob("*.orbax-checkpoint-tmp"))
+    assert resume(run) == 0
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["6", "8"]
+    assert iterations_of(run) == [*range(1, 9)]
+
+
 LOCK = """
 import sys, time
 from jaxsearch.learn.run_folder import RunFolder

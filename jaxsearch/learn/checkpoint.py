@@ -3,7 +3,6 @@
 Everything of Orbax that the project uses stands in this file.
 """
 
-import contextlib
 import json
 import logging
 import zlib
@@ -50,13 +49,14 @@ class Checkpoints:
     ):
         if not writable and not folder.is_dir():
             raise UnusableRunError(f"there is no checkpoint in {folder}")
+        # What Orbax logs, from threads of its own as well, it also raises.
+        logging.getLogger("absl").setLevel(logging.CRITICAL)
         policies = ocp.training.preservation_policies
-        with _quiet():
-            self._checkpointer = ocp.training.Checkpointer(
-                str(folder.absolute()),
-                preservation_policy=policies.LatestN(keep),  # pyright: ignore
-                cleanup_tmp_directories=writable,
-            )
+        self._checkpointer = ocp.training.Checkpointer(
+            str(folder.absolute()),
+            preservation_policy=policies.LatestN(keep),  # pyright: ignore
+            cleanup_tmp_directories=writable,
+        )
         self._settings = json.loads(json.dumps(dict(settings)))
         self._folder = folder
         self._damaged: set[int] = set()
@@ -65,8 +65,7 @@ class Checkpoints:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with _quiet():
-            self._checkpointer.close()
+        self._checkpointer.close()
 
     @property
     def steps(self) -> list[int]:
@@ -81,15 +80,14 @@ class Checkpoints:
           OSError: they cannot be written.
         """
         try:
-            with _quiet():
-                # Forced, as a damaged checkpoint may stand at this step or later.
-                self._checkpointer.save_checkpointables(
-                    step,
-                    parts,
-                    force=True,
-                    overwrite=True,
-                    custom_metadata={"settings": self._settings},
-                )
+            # Forced, as a damaged checkpoint may stand at this step or later.
+            self._checkpointer.save_checkpointables(
+                step,
+                parts,
+                force=True,
+                overwrite=True,
+                custom_metadata={"settings": self._settings},
+            )
         # A full disk shows as whatever error the writer stumbles over.
         except Exception as error:
             raise OSError(f"checkpoint {step}: {_first_line(error)}") from error
@@ -119,9 +117,8 @@ class Checkpoints:
         for step in reversed(self.steps):
             try:
                 _check_files(self._folder / str(step))
-                with _quiet():
-                    self._check_settings(step)
-                    parts = self._checkpointer.load_checkpointables(step, abstract)
+                self._check_settings(step)
+                parts = self._checkpointer.load_checkpointables(step, abstract)
             except UnusableRunError:
                 raise
             # A damaged file shows as whatever error the reader stumbles over.
@@ -170,15 +167,3 @@ def _check_files(folder: Path) -> None:
     for name, checksum in stored.items():
         if found.get(name) != checksum:
             raise ValueError(f"{name} is {'damaged' if name in found else 'missing'}")
-
-
-@contextlib.contextmanager
-def _quiet():
-    """Keeps what Orbax logs off the terminal; its errors are raised as well."""
-    logger = logging.getLogger("absl")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

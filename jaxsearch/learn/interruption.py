@@ -8,7 +8,7 @@ from typing import Self
 class Interruption:
     """While in its `with` block, SIGINT and SIGTERM only set `signal_name`.
 
-    A second signal of the kind acts as it would have without the block.
+    A second signal of the kind ends the process at once.
     """
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -27,4 +27,4 @@ class Interruption:
     def _note(self, number: int, frame: FrameType | None) -> None:
         del frame
         self.signal_name = signal.Signals(number).name
-        signal.signal(number, self._before[signal.Signals(number)])
+        signal.signal(number, signal.SIG_DFL)
