@@ -110,14 +110,8 @@ class Config(Settings):
 
 # What may differ between a run and its resumption.
 _RESUMABLE = (
-    "run",
-    "resume",
-    "minutes",
-    "iterations",
-    "save_every",
-    "evaluate",
-    "device",
-    "learning_rate",
+    *("run", "resume", "minutes", "iterations", "save_every", "evaluate"),
+    *("device", "learning_rate"),
 )
 
 
@@ -147,7 +141,7 @@ def make_agent(config: Config) -> Agent:
         name, _, text = option.partition("=")
         try:
             options[name] = ast.literal_eval(text)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ValueError(
                 f"--env-options takes name=value, such as misere=True, got {option!r}"
             ) from None
@@ -306,7 +300,9 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
             if int(state.iteration) % config.save_every == 0:
                 checkpoints.save(int(state.iteration), agent=average, state=state)
         if interruption.signal_name:
-            console.print(f"{interruption.signal_name}: saving; a second one ends now")
+            console.print(
+                f"{interruption.signal_name}: saving; a second one ends at once"
+            )
         if int(state.iteration) not in checkpoints.steps:
             checkpoints.save(int(state.iteration), agent=average, state=state)
 
