@@ -1,6 +1,7 @@
 """How programs end: exit codes and lines, no tracebacks."""
 
 import signal
+import sys
 
 import pytest
 
@@ -16,7 +17,11 @@ from jaxsearch.program import finish
     ],
     ids=["interrupt", "full disk"],
 )
-def test_interrupt_and_full_disk_end_in_one_line(capsys, error, code, line):
+def test_interrupt_and_full_disk_end_in_one_line(
+    capsys, monkeypatch, error, code, line
+):
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+
     def main():
         raise error
 

@@ -144,9 +144,9 @@ def test_full_disk_leaves_the_checkpoints_and_is_told(run):
         text=True,
     )
     assert result.returncode == 1
-    *_, last_line = result.stderr.splitlines()
-    assert last_line.startswith("train.py: cannot write: ")
-    assert last_line.endswith(f": python train.py --run {run} --resume")
+    assert result.stderr.startswith("train.py: cannot write: ")
+    assert result.stderr.endswith(f": python train.py --run {run} --resume\n")
+    assert result.stderr.count("\n") == 1
     assert list((run / "checkpoints").glob("*.orbax-checkpoint-tmp"))
     assert resume(run) == 0
     assert not list(run.glob(".*"))

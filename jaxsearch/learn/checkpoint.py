@@ -64,8 +64,12 @@ class Checkpoints:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._checkpointer.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            self._checkpointer.close()
+        except Exception:  # again what a failed save has raised already
+            if kind is None:
+                raise
 
     @property
     def steps(self) -> list[int]:
