@@ -24,6 +24,7 @@ import dataclasses
 import functools
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,9 @@ from jaxsearch.arena.sweep import (
     sweep_match,
     sweep_positions,
 )
-from jaxsearch.learn.files import write_atomically
+from jaxsearch.learn.files import check_file, check_folder, write_atomically
+from jaxsearch.learn.settings import check_numbers
+from jaxsearch.program import finish
 from train import load_agent
 
 # --------------------------------------------------------------------------------------
@@ -173,8 +176,7 @@ class Job(NamedTuple):
 
 def prepare(command: Command) -> Job:
     """Checks a command and loads what it needs."""
-    if command.seed < 0:
-        raise ValueError(f"--seed must be 0 or more, got {command.seed}")
+    check_numbers(command, {"seed", "opening_plies", "plies"})
     if command.json is not None:
         check_file(command.json)
     match command:
@@ -214,8 +216,8 @@ def prepare_match(command: Match) -> Job:
 
 
 def prepare_positions(command: Positions) -> Job:
-    if command.batch < 1:
-        raise ValueError(f"--batch must be at least 1, got {command.batch}")
+    if not command.players:
+        raise ValueError(f"positions needs one or more players, such as {EXAMPLES}")
     names = []
     for text in command.players:
         name = parse_player(text)
@@ -241,12 +243,7 @@ def prepare_positions(command: Positions) -> Job:
 def prepare_sweep(command: Sweep) -> Job:
     check_sweep(command.sims, command.c_puct)
     check_folder(command.out)
-    name = parse_player(command.run)
-    if name.run != command.run:
-        raise ValueError(
-            f"sweep takes a run folder and sets the search itself, got {command.run!r};"
-            " for example runs/connect_four"
-        )
+    name = parse_run(command.run)
     rival = parse_player(command.opponent) if command.opponent else None
     agents = load_agents([name, rival] if rival else [name])
     env = common_game(agents, "")
@@ -278,7 +275,7 @@ def prepare_sweep(command: Sweep) -> Job:
 
 
 def prepare_compare(command: Compare) -> Job:
-    agents = load_agents([parse_player(command.run)]) if command.run else {}
+    agents = load_agents([parse_run(command.run)]) if command.run else {}
     env = common_game(agents, command.env)
     check_compare(env, command.sims, command.batch, command.repeats)
     agent = agents.get(command.run)
@@ -299,11 +296,22 @@ def prepare_compare(command: Compare) -> Job:
     )
 
 
+def parse_run(text: str) -> PlayerName:
+    """The name of a run whose search the command sets; ValueError for other players."""
+    name = parse_player(text)
+    if name.run != text:
+        raise ValueError(
+            f"here a run folder alone is wanted, as the command sets the search, got "
+            f"{text!r}; for example runs/connect_four"
+        )
+    return name
+
+
 def load_agents(names: Sequence[PlayerName]) -> dict[str | None, Agent]:
     """The agents of all run folders that the players name."""
     agents = {}
     for run in dict.fromkeys(name.run for name in names if name.run is not None):
-        if not Path(run).is_dir():
+        if not os.path.isdir(run):  # Path.is_dir raises for some names
             raise ValueError(
                 f"unknown player {run!r}: there is no such run folder; a player is "
                 f"{EXAMPLES}; train a run with: python train.py --run {run}"
@@ -335,20 +343,6 @@ def common_game(agents: dict[str | None, Agent], game: str) -> envs.Env[Any]:
 def check_openings(env: envs.Env[Any], num_plies: int, key: jax.Array) -> None:
     """Raises ValueError where random play is over before so many plies."""
     random_openings(env, count=1, num_plies=num_plies, key=key)
-
-
-def check_file(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir():
-        raise ValueError(
-            f"cannot write the file {path}: "
-            + ("it is a folder" if path.is_dir() else f"no folder {path.parent}")
-        )
-
-
-def check_folder(path: Path) -> None:
-    existing = next(p for p in (path, *path.absolute().parents) if p.exists())
-    if not existing.is_dir():
-        raise ValueError(f"cannot write into {path}: {existing} is a file")
 
 
 # --------------------------------------------------------------------------------------
@@ -392,4 +386,4 @@ def plain(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

@@ -15,7 +15,9 @@ the same parameters, bit for bit on one CPU, however often it was stopped and re
 """
 
 import ast
+import contextlib
 import dataclasses
+import functools
 import sys
 import time
 from dataclasses import dataclass
@@ -43,6 +45,7 @@ from jaxsearch.learn.programs import TrainingState, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.learn.settings import Settings, flag, learning_rate_scale
+from jaxsearch.program import finish
 from jaxsearch.search.two_player import EvaluateFn
 
 # --------------------------------------------------------------------------------------
@@ -57,7 +60,8 @@ class Config(Settings):
     """Folder of the run."""
     resume: bool = False
     """Go on with the run in the folder, with its own configuration: of the other flags
-    only the length, --save-every, --evaluate and --device may be given anew."""
+    only the length, --save-every, --evaluate, --device and --learning-rate may be given
+    anew; they are kept, too."""
     minutes: float | None = None
     """Length of the whole run in minutes of training; 5 if no length is given."""
     iterations: int | None = None
@@ -86,10 +90,13 @@ class Config(Settings):
     def check(self) -> None:
         """Raises ValueError for a value that no run can have."""
         super().check()
-        for name in ("minutes", "iterations"):
-            length = getattr(self, name)
-            if length is not None and not length > 0:
-                raise ValueError(f"{flag(name)} must be above 0, got {length}")
+        if not self.run:
+            raise ValueError("--run must name a folder, got ''")
+
+    def lasting(self) -> dict[str, Any]:
+        """The settings that a run has from its first iteration to the last."""
+        settings = dataclasses.asdict(self)
+        return {k: v for k, v in settings.items() if k not in _RESUMABLE}
 
     def share_done(self, state: TrainingState) -> float:
         """The share of the run that is over, from 0 to 1."""
@@ -103,13 +110,8 @@ class Config(Settings):
 
 # What may differ between a run and its resumption.
 _RESUMABLE = (
-    "run",
-    "resume",
-    "minutes",
-    "iterations",
-    "save_every",
-    "evaluate",
-    "device",
+    *("run", "resume", "minutes", "iterations", "save_every", "evaluate"),
+    *("device", "learning_rate"),
 )
 
 
@@ -139,7 +141,7 @@ def make_agent(config: Config) -> Agent:
         name, _, text = option.partition("=")
         try:
             options[name] = ast.literal_eval(text)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ValueError(
                 f"--env-options takes name=value, such as misere=True, got {option!r}"
             ) from None
@@ -179,104 +181,99 @@ def load_agent(run: str | Path) -> Agent:
       ValueError: there is no run, or it cannot be read; one line that says why.
     """
     folder = RunFolder(run)
-    agent = make_agent(stored_config(folder))
-    with Checkpoints(folder.checkpoints) as checkpoints:
+    config = folder.read_config(Config)
+    with folder.naming_config():
+        agent = make_agent(config)
+    with Checkpoints(folder.checkpoints, config.lasting()) as checkpoints:
         _, parts, damaged = checkpoints.load_newest(agent=agent.params)
     for line in damaged:
         print(f"warning: {line}", file=sys.stderr)
     return dataclasses.replace(agent, params=parts["agent"])
 
 
-def stored_config(folder: RunFolder) -> Config:
-    """The configuration in a run folder."""
-    stored = folder.read_config()
-    names = {field.name for field in dataclasses.fields(Config)}
-    if unknown := sorted(set(stored) - names):
-        raise ValueError(
-            f"{folder}/config.json has the unknown setting {unknown[0]!r}: it was "
-            "written by another version"
-        )
-    stored["env_options"] = tuple(stored.get("env_options", ()))
-    config = Config(**stored)
-    for field in dataclasses.fields(Config):
-        value, example = getattr(config, field.name), field.default
-        kinds = type(example), int if isinstance(example, float) else type(example)
-        if field.name in ("minutes", "iterations"):
-            kinds = int, float, type(None)
-        if not isinstance(value, kinds):
-            raise UnusableRunError(
-                f"{folder}/config.json has {field.name} {value!r}, expected something "
-                f"like {example!r}"
-            )
-    config.check()
-    return config
-
-
 # --------------------------------------------------------------------------------------
 # The run
 
 
-def prepare(flags: Config) -> tuple[RunFolder, Agent]:
+def parse(arguments: list[str] | None) -> Config:
+    """The flags; a run that is resumed gives those that are left out.
+
+    Raises:
+      ValueError: there is no run to resume, or a flag that it cannot take.
+    """
+    read = functools.partial(tyro.cli, Config, args=arguments, description=__doc__)
+    flags = read()
+    if not flags.resume:
+        return flags
+    folder = RunFolder(flags.run)
+    stored = dataclasses.replace(folder.read_config(Config), run=flags.run, resume=True)
+    # A length that is given takes the place of all that are stored.
+    flags = read(default=dataclasses.replace(stored, minutes=None, iterations=None))
+    for name, kept in stored.lasting().items():
+        if (given := getattr(flags, name)) != kept:
+            raise ValueError(
+                f"the run in {folder} has {flag(name)} {kept}, which cannot become "
+                f"{given}: leave the flag out, or start another run"
+            )
+    if flags.minutes is None and flags.iterations is None:
+        lengths = {"minutes": stored.minutes, "iterations": stored.iterations}
+        flags = dataclasses.replace(flags, **lengths)
+    return flags
+
+
+def prepare(config: Config) -> tuple[RunFolder, Agent]:
     """Checks everything that can be wrong; raises ValueError and changes nothing."""
-    flags.check()
-    folder, config = RunFolder(flags.run), flags
-    if flags.resume:
-        config = resumed_config(folder, flags)
-    elif folder.started:
-        raise ValueError(
-            f"{folder} holds a run already: add --resume to go on with it, or choose "
-            "another folder with --run"
-        )
-    elif folder.path.exists() and not folder.path.is_dir():
-        raise ValueError(f"--run {folder} is a file: choose another folder")
+    config.check()
+    folder = RunFolder(config.run)
+    if config.resume:
+        folder.check_resumable()
+    else:
+        folder.check_unused()
     backend.select(config.device)
     if config.devices > (present := len(jax.devices())):
         raise ValueError(f"--devices {config.devices}: JAX sees {present} here")
-    agent = make_agent(config)
+    with folder.naming_config() if config.resume else contextlib.nullcontext():
+        agent = make_agent(config)
     two_player_model(agent.env, agent.evaluate)  # refuses games it is not made for
     return folder, agent
-
-
-def resumed_config(folder: RunFolder, flags: Config) -> Config:
-    """The stored configuration with the flags that may change from run to run."""
-    stored = stored_config(folder)
-    for field in dataclasses.fields(Config):
-        given, kept = getattr(flags, field.name), getattr(stored, field.name)
-        if field.name not in _RESUMABLE and given not in (field.default, kept):
-            raise ValueError(
-                f"the run in {folder} has {flag(field.name)} {kept}, which cannot "
-                f"become {given}: leave the flag out, or start another run"
-            )
-    changes = {name: getattr(flags, name) for name in _RESUMABLE}
-    return dataclasses.replace(stored, **changes)
 
 
 def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
     """Runs to the end and returns the trained agent, or None when interrupted.
 
     Raises:
-      UnusableRunError: the run to resume has no checkpoint that can be read.
+      UnusableRunError: another process trains here, or the run to resume has no
+        checkpoint that can be read.
+      FloatingPointError: parameters have become infinite or NaN; they are not saved.
+      OSError: something cannot be written.
     """
     config, began = agent.config, time.monotonic()
     programs = make_programs(config, agent.env, agent.net, agent.evaluate, agent.params)
     state = programs.start()
     average = jax.tree.map(jnp.copy, state.params)
-    if not config.resume:
-        folder.create(dataclasses.asdict(config))
 
     with (
+        folder.locked(),
         Interruption() as interruption,
-        Checkpoints(folder.checkpoints) as checkpoints,
+        Checkpoints(folder.checkpoints, config.lasting(), writable=True) as checkpoints,
         TrainingProgress(console) as progress,
     ):
-        if config.resume and checkpoints.steps:
+        if not config.resume:
+            folder.check_unused()  # again, as nobody else can start a run from here on
+            folder.write_config(dataclasses.asdict(config))
+        if checkpoints.steps:
             step, parts, damaged = checkpoints.load_newest(agent=average, state=state)
             average, state = parts["agent"], parts["state"]
             for line in damaged:
                 console.print(f"warning: {line}", soft_wrap=True)
             console.print(f"going on from iteration {step}")
+        else:
+            checkpoints.save(0, agent=average, state=state)
+        if config.resume:
+            folder.write_config(dataclasses.asdict(config))
         folder.write_versions(backend.describe())
-        folder.cut_metrics(int(state.iteration))
+        for line in folder.cut_metrics(int(state.iteration)):
+            console.print(f"warning: {line}", soft_wrap=True)
 
         # Compiled before the clock starts, and once for the whole run.
         outcomes = jax.eval_shape(programs.play, average, state)[1]
@@ -297,11 +294,15 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
             took = time.monotonic() - began
             state = dataclasses.replace(state, seconds=state.seconds + took)
             figures = measure(config, state, counts, losses, took)
-            check_finite(figures)
+            check_finite(figures, (average, state.params, state.opt_state))
             folder.append_metrics(figures)
             progress.show(config.share_done(state), figures)
             if int(state.iteration) % config.save_every == 0:
                 checkpoints.save(int(state.iteration), agent=average, state=state)
+        if interruption.signal_name:
+            console.print(
+                f"{interruption.signal_name}: saving; a second one ends at once"
+            )
         if int(state.iteration) not in checkpoints.steps:
             checkpoints.save(int(state.iteration), agent=average, state=state)
 
@@ -358,19 +359,28 @@ def resume_command(folder: RunFolder, config: Config) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     backend.protect()
-    flags = tyro.cli(Config, args=arguments, description=__doc__)
     console = Console()
     try:
-        folder, agent = prepare(flags)
+        folder, agent = prepare(parse(arguments))
     except ValueError as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
     console.print(backend.describe(), highlight=False, soft_wrap=True)
+    again = (
+        f"go on from the last checkpoint with: python train.py --run {folder} --resume"
+    )
     try:
         trained = train(folder, agent, console)
     except UnusableRunError as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
+    except FloatingPointError as error:
+        lower = agent.config.learning_rate / 10
+        print(f"train.py: {error}; {again} --learning-rate {lower:g}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"train.py: cannot write: {error}; {again}", file=sys.stderr)
+        return 1
     if trained is None:
         return 0
     with Interruption(leave=True) as interruption:
@@ -385,4 +395,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

@@ -96,7 +96,7 @@ class Env(abc.ABC, Generic[StateT]):
         Raises:
           ValueError: the action is not an integer, or the state or action is batched.
         """
-        action = jnp.asarray(action)
+        action = _within_int32(action)
         self._check_unbatched(state, action)
         finished = state.terminated | state.truncated
         # A finished state has no legal action, so that `legal` means a move is played.
@@ -146,12 +146,13 @@ class Env(abc.ABC, Generic[StateT]):
         Raises:
           ValueError: the action is not one of 0..A-1.
         """
-        index = int(np.asarray(action))
-        if not 0 <= index < self.num_actions:
+        index = np.asarray(action)
+        whole = index.dtype.kind in "iu" and index.ndim == 0
+        if not (whole and 0 <= index < self.num_actions):
             raise ValueError(
-                f"{self.id} has actions 0 to {self.num_actions - 1}, got {index}"
+                f"{self.id} has actions 0 to {self.num_actions - 1}, got {action!r}"
             )
-        return self._action_name(state, index)
+        return self._action_name(state, int(index))
 
     @abc.abstractmethod
     def _action_name(self, state: StateT, action: int) -> str:
@@ -223,6 +224,18 @@ class Env(abc.ABC, Generic[StateT]):
         share = 1.0 / max(self.num_players - 1, 1)
         lost = np.arange(self.num_players, dtype=np.int32) == loser
         return jnp.where(lost, jnp.float32(-1.0), jnp.float32(share))
+
+
+def _within_int32(action: ArrayLike) -> jax.Array:
+    """The action as JAX holds it; one that 32 bits would cut short stays illegal."""
+    if type(action) is int:
+        action = min(max(action, -1), 2**31 - 1)
+    xp = jnp if isinstance(action, jax.Array) else np
+    action = xp.asarray(action)
+    if jnp.issubdtype(action.dtype, jnp.integer) and action.dtype.itemsize == 8:
+        inside = (action >= 0) & (action < 2**31)
+        action = xp.where(inside, action, 2**31 - 1).astype(np.int32)
+    return jnp.asarray(action)
 
 
 def win_rewards(won: jax.Array, winner: jax.Array) -> jax.Array:

@@ -28,7 +28,7 @@ def make(name: str, **options: Any) -> Env[Any]:
     Raises:
       ValueError: an unknown name, or an option or value that the game does not take.
     """
-    if name not in _GAMES:
+    if not isinstance(name, str) or name not in _GAMES:
         near = difflib.get_close_matches(str(name), _GAMES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ValueError(

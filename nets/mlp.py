@@ -5,7 +5,7 @@ import math
 import jax
 from flax import nnx
 
-from nets.net import Net, output_init
+from nets.net import Net, flat, output_init
 
 
 class MLP(Net):
@@ -44,7 +44,7 @@ class MLP(Net):
         self.value_out = dense(width, 1, output_init)
 
     def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        x = self.first(x.reshape(x.shape[0], -1))
+        x = self.first(flat(x))
         for layer in self.layers:
             y = layer(nnx.relu(x))
             x = x + y if self.residual else y

@@ -1,6 +1,7 @@
 """What every net promises, and the parts they share."""
 
 import abc
+import math
 import operator
 
 import jax
@@ -71,6 +72,11 @@ class Net(nnx.Module):
     def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Maps x [B, *observation_shape] to prior_logits [B, A] and value [B] before
         tanh, both in the compute dtype."""
+
+
+def flat(x: jax.Array) -> jax.Array:
+    """[B, ...] as [B, n]; B may be 0, of which -1 could not make sense."""
+    return x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
 def _positive(name: str, size: int) -> int:

@@ -37,7 +37,7 @@ def make(
     Raises:
       ValueError: an unknown name or size, or a size that the net refuses.
     """
-    if name not in _NETS:
+    if not isinstance(name, str) or name not in _NETS:
         raise ValueError(f"unknown net {name!r}: choose one of {', '.join(_NETS)}")
     defaults = {
         parameter.name: parameter.default

@@ -6,7 +6,7 @@ import math
 import jax
 from flax import nnx
 
-from nets.net import Net, output_init
+from nets.net import Net, flat, output_init
 
 # Cells with nothing near them are exactly zero in a new net; with a small epsilon their
 # gradients would be hundreds of times those of the other cells.
@@ -96,7 +96,7 @@ class ResNet(Net):
             x = x + last(nnx.relu(norm(first(nnx.relu(x)))))
         x = nnx.relu(self.norm(x))
 
-        policy = nnx.relu(self.policy_conv(x)).reshape(x.shape[0], -1)
-        value = nnx.relu(self.value_conv(x)).reshape(x.shape[0], -1)
+        policy = flat(nnx.relu(self.policy_conv(x)))
+        value = flat(nnx.relu(self.value_conv(x)))
         value = nnx.relu(self.value_hidden(value))
         return self.policy_out(policy), self.value_out(value)[:, 0]

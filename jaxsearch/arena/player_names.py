@@ -6,7 +6,6 @@ runs/c4?search=raw                        the net of a run folder alone
 runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from jaxsearch.arena.players import (
     search_player,
     uct_player,
 )
+from jaxsearch.learn.settings import MOST, MOST_FLOAT
 from jaxsearch.search.policy_names import policy_names
 
 EXAMPLES = "random, uct:sims=400 or runs/connect_four?search=puct&sims=64"
@@ -125,14 +125,14 @@ def _split(text: str) -> tuple[str, str | None, str]:
 
 def _count(text: str) -> int:
     number = int(text)
-    if number < 1:
+    if not 1 <= number <= MOST["sims"]:
         raise ValueError
     return number
 
 
 def _number(text: str, *, least_allowed: bool) -> float:
     number = float(text)
-    if not math.isfinite(number) or number < 0 or (number == 0 and not least_allowed):
+    if not 0 <= number <= MOST_FLOAT or (number == 0 and not least_allowed):
         raise ValueError
     return number
 
@@ -146,9 +146,9 @@ def _not_negative(text: str) -> float:
 
 
 _Option = tuple[Callable[[str], Any], str]
-_SIMS: _Option = (_count, "a whole number of at least 1")
-_CONSTANT: _Option = (_positive, "a number above 0")
-_TEMPERATURE: _Option = (_not_negative, "a number of at least 0")
+_SIMS: _Option = (_count, f"a whole number from 1 to {MOST['sims']}")
+_CONSTANT: _Option = (_positive, f"a number above 0, at most {MOST_FLOAT:g}")
+_TEMPERATURE: _Option = (_not_negative, f"a number from 0 to {MOST_FLOAT:g}")
 
 _WITHOUT_NET = ("random", "uct")
 

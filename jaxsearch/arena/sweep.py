@@ -63,8 +63,9 @@ def check_sweep(simulations: Sequence[int], c_puct: Sequence[float]) -> None:
             raise ValueError(f"{name} has a value twice: {' '.join(map(str, values))}")
     if min(simulations) < 1:
         raise ValueError(f"simulations must be at least 1, got {min(simulations)}")
-    if not (min(c_puct) > 0 and np.isfinite(c_puct).all()):
-        raise ValueError(f"c_puct must be a number above 0, got {min(c_puct)}")
+    for value in c_puct:
+        if not 0 < value < np.inf:
+            raise ValueError(f"c_puct must be a number above 0, got {value}")
 
 
 def sweep_positions(

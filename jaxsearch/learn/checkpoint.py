@@ -3,17 +3,19 @@
 Everything of Orbax that the project uses stands in this file.
 """
 
-import contextlib
 import json
 import logging
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import jax
 from orbax.checkpoint import v1 as ocp
 
-from jaxsearch.learn.run_folder import UnusableRunError, write_json
+from jaxsearch.learn.files import write_json
+from jaxsearch.learn.run_folder import UnusableRunError
 
 _CHECKSUMS = "checksums.json"
 
@@ -24,24 +26,50 @@ class Checkpoints:
     A checkpoint is written beside its place and moved there when it is complete, so a
     crash at any moment leaves the ones before it as they were. The checksums of its
     files follow, because Orbax reads some damaged files as if they were whole.
+
+    Args:
+      folder: where they stand.
+      settings: what a run is made of, as JSON takes it. They are kept with each
+        checkpoint, and one that was saved under others is not loaded.
+      keep: how many to keep.
+      writable: whether to make the folder, and to remove what a save that was cut short
+        has left; only for the one process that saves.
+
+    Raises:
+      UnusableRunError: there is no folder, and it is not to be made.
     """
 
-    def __init__(self, folder: Path, keep: int = 2):
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        keep: int = 2,
+        writable: bool = False,
+    ):
+        if not writable and not folder.is_dir():
+            raise UnusableRunError(f"there is no checkpoint in {folder}")
+        # What Orbax logs, from threads of its own as well, it also raises.
+        logging.getLogger("absl").setLevel(logging.CRITICAL)
         policies = ocp.training.preservation_policies
-        with _quiet():
-            self._checkpointer = ocp.training.Checkpointer(
-                str(folder.absolute()),
-                preservation_policy=policies.LatestN(keep),  # pyright: ignore
-            )
+        self._checkpointer = ocp.training.Checkpointer(
+            str(folder.absolute()),
+            preservation_policy=policies.LatestN(keep),  # pyright: ignore
+            cleanup_tmp_directories=writable,
+        )
+        self._settings = json.loads(json.dumps(dict(settings)))
         self._folder = folder
         self._damaged: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        with _quiet():
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
             self._checkpointer.close()
+        except Exception:  # again what a failed save has raised already
+            if kind is None:
+                raise
 
     @property
     def steps(self) -> list[int]:
@@ -50,12 +78,23 @@ class Checkpoints:
         return sorted(found - self._damaged)
 
     def save(self, step: int, **parts: Any) -> None:
-        """Saves pytrees of arrays under names; returns when they are safe on disk."""
-        with _quiet():
-            # Forced, because a damaged checkpoint may stand at this step or later.
+        """Saves pytrees of arrays under names; returns when they are safe on disk.
+
+        Raises:
+          OSError: they cannot be written.
+        """
+        try:
+            # Forced, as a damaged checkpoint may stand at this step or later.
             self._checkpointer.save_checkpointables(
-                step, parts, force=True, overwrite=True
+                step,
+                parts,
+                force=True,
+                overwrite=True,
+                custom_metadata={"settings": self._settings},
             )
+        # A full disk shows as whatever error the writer stumbles over.
+        except Exception as error:
+            raise OSError(f"checkpoint {step}: {_first_line(error)}") from error
         self._damaged.discard(step)
         folder = self._folder / str(step)
         write_json(folder / _CHECKSUMS, _checksums(folder))
@@ -71,7 +110,8 @@ class Checkpoints:
           The step, the parts, and one line for each newer checkpoint that is damaged.
 
         Raises:
-          UnusableRunError: there is none, or none that can be read.
+          UnusableRunError: there is none, none that can be read, or it is of a run with
+            other settings.
         """
         abstract = jax.tree.map(
             lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding),
@@ -81,21 +121,36 @@ class Checkpoints:
         for step in reversed(self.steps):
             try:
                 _check_files(self._folder / str(step))
-                with _quiet():
-                    parts = self._checkpointer.load_checkpointables(step, abstract)
+                self._check_settings(step)
+                parts = self._checkpointer.load_checkpointables(step, abstract)
+            except UnusableRunError:
+                raise
             # A damaged file shows as whatever error the reader stumbles over.
             except Exception as error:
                 self._damaged.add(step)
-                reason = str(error).strip() or type(error).__name__
                 damaged.append(
                     f"checkpoint {self._folder / str(step)} cannot be read, "
-                    f"skipping it: {reason.splitlines()[0][:200]}"
+                    f"skipping it: {_first_line(error)}"
                 )
             else:
                 return step, parts, damaged
         if damaged:
             raise UnusableRunError("; ".join(damaged) + "; no older checkpoint is left")
         raise UnusableRunError(f"there is no checkpoint in {self._folder}")
+
+    def _check_settings(self, step: int) -> None:
+        metadata: Any = self._checkpointer.checkpointables_metadata(step)
+        for name, saved in (metadata.custom_metadata or {}).get("settings", {}).items():
+            if (expected := self._settings.get(name, saved)) != saved:
+                raise UnusableRunError(
+                    f"checkpoint {self._folder / str(step)} is of a run with {name} "
+                    f"{saved!r}, but config.json has {name} {expected!r}: set it back, "
+                    "or bring back the checkpoints of this run"
+                )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
 def _checksums(folder: Path) -> dict[str, int]:
@@ -116,15 +171,3 @@ def _check_files(folder: Path) -> None:
     for name, checksum in stored.items():
         if found.get(name) != checksum:
             raise ValueError(f"{name} is {'damaged' if name in found else 'missing'}")
-
-
-@contextlib.contextmanager
-def _quiet():
-    """Keeps what Orbax logs off the terminal; its errors are raised as well."""
-    logger = logging.getLogger("absl")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -9,7 +9,7 @@ class Interruption:
     """While in its `with` block, SIGINT and SIGTERM only set `signal_name`.
 
     With `leave` they also end the block, at once and without an error. A second signal
-    of the kind acts as it would have without the block.
+    of the kind ends the process.
     """
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -31,6 +31,6 @@ class Interruption:
     def _note(self, number: int, frame: FrameType | None) -> None:
         del frame
         self.signal_name = signal.Signals(number).name
-        signal.signal(number, self._before[signal.Signals(number)])
+        signal.signal(number, signal.SIG_DFL)
         if self._leave:
             raise KeyboardInterrupt

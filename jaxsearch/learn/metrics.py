@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxsearch.learn.files import write_atomically
@@ -53,12 +54,17 @@ def measure(
     }
 
 
-def check_finite(figures: dict[str, Any]) -> None:
-    """Raises FloatingPointError if the loss has become infinite or NaN."""
-    if figures["loss"] is not None and not math.isfinite(figures["loss"]):
+def check_finite(figures: dict[str, Any], learned: Any) -> None:
+    """Raises FloatingPointError if the loss or what was learned is infinite or NaN.
+
+    Args:
+      learned: parameters and moments, all that learning steps change.
+    """
+    loss = 0.0 if figures["loss"] is None else figures["loss"]
+    if not (math.isfinite(loss) and _all_finite(learned)):
         raise FloatingPointError(
-            f"the loss is {figures['loss']} at iteration {figures['iteration']}: a "
-            "lower --learning-rate may help; the checkpoints are from before"
+            f"loss or parameters are no longer finite at iteration "
+            f"{figures['iteration']} (the loss is {loss})"
         )
 
 
@@ -66,10 +72,10 @@ def plot_curves(metrics: list[dict[str, Any]], path: Path) -> None:
     """Draws losses, game length and results over the minutes of training, as a PNG."""
     import matplotlib.figure  # slow to import, and wanted only here
 
-    minutes = np.array([m["seconds"] for m in metrics]) / 60
+    minutes = np.array([m.get("seconds") for m in metrics], float) / 60
 
     def series(name):
-        return _smooth(np.array([m[name] for m in metrics], float))
+        return _smooth(np.array([m.get(name) for m in metrics], float))
 
     figure = matplotlib.figure.Figure(figsize=(9, 6), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True)
@@ -89,6 +95,11 @@ def plot_curves(metrics: list[dict[str, Any]], path: Path) -> None:
     for axis in axes[1]:
         axis.set_xlabel("minutes of training")
     write_atomically(path, lambda beside: figure.savefig(beside, format="png", dpi=120))
+
+
+@jax.jit
+def _all_finite(tree: Any) -> jax.Array:
+    return jnp.all(jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(tree)]))
 
 
 def _smooth(values: np.ndarray, width: int = 9) -> np.ndarray:

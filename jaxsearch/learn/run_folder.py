@@ -4,17 +4,31 @@ config.json    the configuration, from which the game and the net are rebuilt
 versions.json  what it was last run with
 metrics.jsonl  one line an iteration
 checkpoints/   see `jaxsearch.learn.checkpoint`
+lock           held by the process that trains here
 """
 
+import contextlib
+import fcntl
 import importlib.metadata
 import json
+import os
 import platform
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from jaxsearch.learn.files import write_atomically
+from jaxsearch.learn.files import (
+    check_folder,
+    read_object,
+    remove_leftovers,
+    write_atomically,
+    write_json,
+)
+from jaxsearch.learn.settings import Settings
 
 _PACKAGES = ("jaxsearch", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx")
+
+SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
 class UnusableRunError(ValueError):
@@ -33,37 +47,81 @@ class RunFolder:
     def __str__(self) -> str:
         return str(self.path)
 
-    @property
-    def started(self) -> bool:
-        return self._config.exists()
+    def check_unused(self) -> None:
+        """Raises ValueError if no run can start here; changes nothing."""
+        check_folder(self.path)
+        if self._config.exists():
+            raise UnusableRunError(
+                f"{self} holds a run already: add --resume to go on with it, or choose "
+                "another folder with --run"
+            )
 
-    def create(self, config: dict[str, Any]) -> None:
-        """Makes the folder and writes its configuration."""
+    def check_resumable(self) -> None:
+        """Raises UnusableRunError if a run got somewhere and its checkpoints are gone.
+
+        The first one is saved before the first iteration.
+        """
+        saved = any(path.name.isdigit() for path in self.checkpoints.glob("*"))
+        if self.read_metrics() and not saved:
+            raise UnusableRunError(
+                f"{self} has metrics but no checkpoint to go on from: bring back "
+                f"{self.checkpoints}, or start another run"
+            )
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Makes the folder and keeps other processes from training in it.
+
+        The lock ends with the process, however that ends.
+
+        Raises:
+          UnusableRunError: another process is training here.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UnusableRunError(
+                    f"another process is training in {self}: wait for its end, or "
+                    "choose another folder with --run"
+                ) from None
+            remove_leftovers(self.path)
+            yield
+
+    def write_config(self, config: dict[str, Any]) -> None:
         write_json(self._config, config)
 
-    def read_config(self) -> dict[str, Any]:
+    def read_config(self, kind: type[SettingsT]) -> SettingsT:
         """The stored configuration.
 
         Raises:
-          UnusableRunError: there is no run here, or its configuration cannot be read.
+          UnusableRunError: there is no run here, or its configuration cannot be used.
         """
-        if not self.path.is_dir():
+        if not os.path.isdir(self.path):  # Path.is_dir raises for some names
             raise UnusableRunError(
                 f"there is no run folder {self}: train one with "
                 f"`python train.py --run {self}`, or check the path"
             )
+        with self.naming_config():
+            try:
+                text = self._config.read_bytes()
+            except FileNotFoundError:
+                raise UnusableRunError(
+                    f"{self} is not a run folder: it holds no config.json"
+                ) from None
+            return kind.from_json(read_object(text))
+
+    @contextlib.contextmanager
+    def naming_config(self) -> Iterator[None]:
+        """Inside, what cannot be read or used is the fault of config.json."""
         try:
-            config = json.loads(self._config.read_text())
-        except FileNotFoundError:
-            raise UnusableRunError(
-                f"{self} is not a run folder: it holds no config.json"
-            ) from None
+            yield
+        except UnusableRunError:
+            raise
         except (OSError, ValueError) as error:
-            raise UnusableRunError(f"{self._config} cannot be read: {error}") from None
-        if not isinstance(config, dict):
-            raise UnusableRunError(f"{self._config} holds no configuration")
-        return config
+            reason = getattr(error, "strerror", None) or error
+            raise UnusableRunError(f"{self._config} cannot be used: {reason}") from None
 
     def write_versions(self, device: str) -> None:
         versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
@@ -75,25 +133,44 @@ class RunFolder:
             file.write(json.dumps(metrics) + "\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """The metrics so far; a last line that a crash cut short is left out."""
-        if not self._metrics.exists():
-            return []
-        lines = []
-        for line in self._metrics.read_text().splitlines():
-            try:
-                lines.append(json.loads(line))
-            except ValueError:
-                break
-        return lines
+        """The metrics so far, without lines that cannot be read."""
+        return self._read_metrics()[0]
 
-    def cut_metrics(self, last_iteration: int) -> None:
-        """Drops the lines after an iteration: the run is resumed from there."""
-        kept = [m for m in self.read_metrics() if m["iteration"] <= last_iteration]
+    def cut_metrics(self, last_iteration: int) -> list[str]:
+        """Drops the lines after an iteration: the run is resumed from there.
+
+        Returns a text for each damaged line that it drops, but for a last one: a crash
+        cut that short.
+        """
+        metrics, damaged = self._read_metrics()
+        kept = [m for m in metrics if m["iteration"] <= last_iteration]
         text = "".join(json.dumps(m) + "\n" for m in kept)
         write_atomically(self._metrics, lambda path: path.write_text(text))
+        return damaged
+
+    def _read_metrics(self) -> tuple[list[dict[str, Any]], list[str]]:
+        try:
+            lines = self._metrics.read_bytes().splitlines()
+        except FileNotFoundError:
+            return [], []
+        except OSError as error:
+            raise UnusableRunError(
+                f"{self._metrics} cannot be read: {error.strerror}"
+            ) from None
+        metrics, damaged = [], []
+        for number, line in enumerate(lines, 1):
+            try:
+                metrics.append(_read_line(line))
+            except ValueError as error:
+                if number < len(lines):
+                    damaged.append(f"{self._metrics} line {number} is dropped: {error}")
+        return metrics, damaged
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Writes a JSON file beside its place and moves it there when it is complete."""
-    text = json.dumps(value, indent=2) + "\n"
-    write_atomically(path, lambda beside: beside.write_text(text))
+def _read_line(line: bytes) -> dict[str, Any]:
+    metrics = read_object(line)
+    if type(metrics.get("iteration")) is not int:
+        raise ValueError("it names no iteration")
+    if any(type(value) not in (int, float, type(None)) for value in metrics.values()):
+        raise ValueError("it holds more than numbers")
+    return metrics

@@ -5,7 +5,9 @@ A program adds its own flags, the game and the net by inheriting from it.
 
 import dataclasses
 import math
+import typing
 from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 from jaxsearch.search.policy_names import policy_named
 
@@ -49,14 +51,7 @@ class Settings:
 
     def check(self) -> None:
         """Raises ValueError for a value that no run can have; names its flag."""
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                continue
-            may_be_zero = field.name in self.may_be_zero()
-            if not value >= 0 or (value == 0 and not may_be_zero):
-                least = "0 or more" if may_be_zero else "above 0"
-                raise ValueError(f"{flag(field.name)} must be {least}, got {value}")
+        check_numbers(self, self.may_be_zero())
         for name in ("search_value_share", "average_decay"):
             if (share := getattr(self, name)) > 1:
                 raise ValueError(f"{flag(name)} is a share from 0 to 1, got {share}")
@@ -84,6 +79,65 @@ class Settings:
             *("value_weight", "search_value_share", "average_decay"),
         }
 
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Self:
+        """The settings that `dataclasses.asdict` gave before they went through JSON.
+
+        Raises:
+          ValueError: a setting is unknown, missing or of another type, or has a value
+            that no run can have.
+        """
+        kinds = typing.get_type_hints(cls)
+        if unknown := sorted(set(stored) - set(kinds)):
+            raise ValueError(
+                f"unknown setting {unknown[0]!r}: it was written by another version"
+            )
+        for name, kind in kinds.items():
+            if name not in stored:
+                raise ValueError(f"the setting {name!r} is missing")
+            if not _fits(stored[name], kind):
+                raise ValueError(
+                    f"{name} is {stored[name]!r}, expected something like "
+                    f"{getattr(cls, name)!r}"
+                )
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in stored.items()
+        }
+        settings = cls(**values)
+        settings.check()
+        return settings
+
+
+# The most that a number can be, so that arrays and loops come to an end and float32
+# holds what is given. Seeds beyond theirs would repeat others.
+MOST_FLOAT = 1e30
+MOST_WHOLE = 2**31 - 1
+MOST = {
+    "seed": 2**32 - 1,
+    "depth": 1_000,
+    **dict.fromkeys(("width", "plies", "opening_plies"), 2**16),
+    **dict.fromkeys(("simulations", "sims", "games", "batch"), 2**20),
+}
+
+
+def check_numbers(flags: Any, may_be_zero: set[str]) -> None:
+    """Raises ValueError for a number out of bounds in a dataclass; names its flag."""
+    for field in dataclasses.fields(flags):
+        values = getattr(flags, field.name)
+        for value in values if isinstance(values, tuple) else (values,):
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                continue
+            zero = field.name in may_be_zero
+            if not value >= 0 or (value == 0 and not zero):
+                least = "0 or more" if zero else "above 0"
+                raise ValueError(f"{flag(field.name)} must be {least}, got {value}")
+            most = MOST_FLOAT if isinstance(value, float) else MOST_WHOLE
+            if value > (most := MOST.get(field.name, most)):
+                raise ValueError(
+                    f"{flag(field.name)} must be at most {most}, got {value}"
+                )
+
 
 def flag(name: str) -> str:
     """The command-line flag of a setting."""
@@ -94,3 +148,15 @@ def learning_rate_scale(share_done: float, updates: int) -> float:
     """A warm-up of 100 updates, then half a cosine from 1 down to a twentieth."""
     warm_up = min(1.0, (updates + 1) / 100)
     return warm_up * max(0.05, 0.5 * (1 + math.cos(math.pi * min(share_done, 1.0))))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether what JSON gave is of a type; bool is no number here."""
+    parts = typing.get_args(kind)
+    if typing.get_origin(kind) is Literal:
+        return value in parts
+    if typing.get_origin(kind) is tuple:
+        return isinstance(value, list) and all(_fits(item, parts[0]) for item in value)
+    if parts:  # a union
+        return any(_fits(value, part) for part in parts)
+    return type(value) in {float: (int, float)}.get(kind, (kind,))

@@ -79,6 +79,26 @@ def test_largest_unsigned_action_is_illegal():
     assert jitted_step(env)(env.init(), jnp.uint32(2**32 - 1)).terminated
 
 
+# Cut down to 32 bits, all of them would be action 0.
+@pytest.mark.parametrize(
+    "action",
+    [2**32, -(2**32), 2**70, np.int64(2**32), np.uint64(2**63), np.array(2**32)],
+    ids=repr,
+)
+def test_action_beyond_32_bits_is_illegal(action):
+    after = GAMES[0].step(GAMES[0].init(), action)
+    assert after.terminated
+    np.testing.assert_array_equal(after.rewards, [-1, 1])
+
+
+def test_action_beyond_32_bits_is_illegal_with_64_bits_switched_on():
+    step, start = jitted_step(GAMES[0]), GAMES[0].init()
+    with jax.enable_x64(True):
+        for action in (2**32, -(2**32), 2**40 + 4):
+            assert step(start, jnp.int64(action)).terminated
+        assert not step(start, jnp.int64(4)).terminated
+
+
 @every_game
 def test_truncated_state_is_absorbing(env):
     state = dataclasses.replace(
@@ -147,9 +167,9 @@ def test_text_of_an_illegal_move_is_refused(env, position, text, message):
         env.text_to_action(env.from_text(position), text)
 
 
-@pytest.mark.parametrize("action", [-1, 7])
+@pytest.mark.parametrize("action", [-1, 7, 1.7, True, 2**70, "1", None])
 def test_name_of_no_action_is_refused(action):
-    with pytest.raises(ValueError, match=f"actions 0 to 6, got {action}"):
+    with pytest.raises(ValueError, match=f"actions 0 to 6, got {action!r}"):
         GAMES[1].action_to_text(GAMES[1].init(), action)
 
 

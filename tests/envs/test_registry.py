@@ -44,6 +44,7 @@ def test_options_survive_json():
         ("conect_four", {}, "did you mean 'connect_four'. the games are connect_four,"),
         ("shogi", {}, "unknown game 'shogi': the games are connect_four, nim, tic"),
         ("", {}, "unknown game ''"),
+        (["nim"], {}, r"unknown game \['nim'\]"),
         ("nim", {"heap": 3}, r"no option 'heap'; its options: heaps=\(3, 4, 5\), mis"),
         ("tic_tac_toe", {"size": 4}, "tic_tac_toe has no option 'size'; it takes none"),
     ],

@@ -10,7 +10,8 @@ import optax
 import pytest
 
 from jaxsearch.learn.checkpoint import Checkpoints
-from jaxsearch.learn.run_folder import RunFolder, UnusableRunError, write_json
+from jaxsearch.learn.files import write_json
+from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 
 
 def example_state(step):
@@ -140,8 +141,10 @@ def test_saving_goes_on_below_a_damaged_checkpoint_and_over_it(tmp_path):
 
 
 def test_nothing_readable_is_one_clear_error(tmp_path):
+    with pytest.raises(UnusableRunError, match="no checkpoint in"):
+        Checkpoints(tmp_path / "none")
     with (
-        Checkpoints(tmp_path / "none") as checkpoints,
+        Checkpoints(tmp_path) as checkpoints,
         pytest.raises(UnusableRunError, match="no checkpoint in"),
     ):
         checkpoints.load_newest(state=example_state(0))

@@ -67,6 +67,13 @@ def test_new_net_is_near_uniform_and_near_zero(name, sizes):
 
 
 @pytest.mark.parametrize(("name", "sizes"), NETS)
+def test_batch_may_be_empty(name, sizes):
+    prior_logits, value = make(name, sizes)(observations()[:0])
+    assert prior_logits.shape == (0, ACTIONS)
+    assert value.shape == (0,)
+
+
+@pytest.mark.parametrize(("name", "sizes"), NETS)
 def test_values_stay_between_minus_one_and_one(name, sizes):
     graphdef, params = nnx.split(make(name, sizes))
     huge = nnx.merge(graphdef, jax.tree.map(lambda x: 100 * x, params))
@@ -193,6 +200,7 @@ def test_names_lists_the_nets():
     ("name", "sizes", "message"),
     [
         ("transformer", {}, "unknown net 'transformer': choose one of mlp, resnet"),
+        (["mlp"], {}, r"unknown net \['mlp'\]"),
         ("mlp", {"blocks": 2}, "mlp has no blocks: it takes .* width=128, depth=2"),
         ("resnet", {"residual": True}, "resnet has no residual: .* policy_channels=4"),
         ("resnet", {"width": 0}, "width is 0: give an integer of at least 1"),

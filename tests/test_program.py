@@ -1,0 +1,42 @@
+"""How programs end: exit codes and lines, no tracebacks."""
+
+import signal
+import sys
+
+import pytest
+
+from jaxsearch.learn.interruption import Interruption
+from jaxsearch.program import finish
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (OSError(28, "No space left"), 1, "No space left"),
+    ],
+    ids=["interrupt", "full disk"],
+)
+def test_interrupt_and_full_disk_end_in_one_line(
+    capsys, monkeypatch, error, code, line
+):
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+
+    def main():
+        raise error
+
+    with pytest.raises(SystemExit) as end:
+        finish(main)
+    assert end.value.code == code
+    error_text = capsys.readouterr().err
+    assert line in error_text
+    assert error_text.count("\n") == 1
+
+
+def test_second_signal_ends_the_process_at_once():
+    before = signal.getsignal(signal.SIGINT)
+    with Interruption() as interruption:
+        signal.raise_signal(signal.SIGINT)
+        assert interruption.signal_name == "SIGINT"
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is before
