@@ -92,7 +92,7 @@ def test_select_accepts_what_is_there(platform):
     assert jax.default_backend() == "cpu"
 
 
-# R65: a GPU that is asked for and is not there stops with a hint, never a slow run.
+# A GPU that is asked for and is not there stops with a hint, never a slow run.
 @pytest.mark.parametrize("platform", ["gpu", "tpu"])
 def test_select_refuses_an_absent_device_with_a_hint(monkeypatch, platform):
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)

@@ -125,7 +125,7 @@ def test_run_folder_tells_what_was_done(straight):
     assert (straight / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-# R46, R49: at three random moments, the last of them in the middle of a save.
+# At three random moments, the last of them in the middle of a save.
 def test_run_killed_three_times_equals_a_straight_one_bit_for_bit(
     straight, tmp_path, cache
 ):
@@ -149,7 +149,6 @@ def test_run_killed_three_times_equals_a_straight_one_bit_for_bit(
     assert kept == [str(LAST - 5), str(LAST)]
 
 
-# R49
 def test_run_goes_on_from_before_a_damaged_checkpoint(straight, tmp_path, cache):
     run = tmp_path / "run"
     shutil.copytree(straight, run)
@@ -159,7 +158,7 @@ def test_run_goes_on_from_before_a_damaged_checkpoint(straight, tmp_path, cache)
     flags = ["--resume", "--iterations", str(LAST), "--save-every", "999"]
     output = run_training(cache, run, *flags)
     first, *lines = output.splitlines()
-    assert first.startswith("backend cpu, 1 device (cpu), jax ")  # R65
+    assert first.startswith("backend cpu, 1 device (cpu), jax ")
     assert any(
         line.startswith(f"warning: checkpoint {newest} cannot be read")
         for line in lines
@@ -189,7 +188,7 @@ def test_signal_saves_and_says_how_to_go_on(straight, tmp_path, cache, number):
     assert_same_state(straight, run)
 
 
-# R73: sizes that are not the defaults come from the stored configuration.
+# Sizes that are not the defaults come from the stored configuration.
 def test_agent_is_rebuilt_from_its_run_folder(straight):
     agent = train.load_agent(straight)
     assert agent.env.id == "tic_tac_toe"
@@ -233,7 +232,6 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
         ("--devices 99 --games 99 --batch 99", "--devices 99: JAX sees 4 here"),
         ("--positions 64", "--batch 512 is more than --positions 64"),
         ("--resume", "there is no run folder"),
-        # R55
         (
             "--devices 3 --games 64",
             "--games 64 does not divide among 3 devices: take 63 or 66",

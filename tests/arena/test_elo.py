@@ -13,7 +13,6 @@ def pair_scores(counts):
     return np.repeat([0, 0.25, 0.5, 0.75, 1], counts)
 
 
-# R61
 @pytest.mark.parametrize(
     ("counts", "elo", "low", "high"),
     [

@@ -11,7 +11,7 @@ from jaxsearch.arena.openings import random_openings
 from tests.arena.agents import net_agent
 
 
-# R16: the priors at the root are the masked softmax of the net, for every seed.
+# The priors at the root are the masked softmax of the net, for every seed.
 def test_root_priors_are_those_of_the_net():
     agent = net_agent("connect_four")
     # Plies enough that some columns are full.

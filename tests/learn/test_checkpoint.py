@@ -45,7 +45,7 @@ def save(folder, *steps):
         return checkpoints.steps
 
 
-# R47: moments, count and counters are there, so the next step is the same.
+# Moments, count and counters are there, so the next step is the same.
 def test_state_comes_back_bit_for_bit_and_the_next_step_is_the_same(tmp_path):
     save(tmp_path, 7)
     with Checkpoints(tmp_path) as checkpoints:
@@ -81,7 +81,7 @@ def load(folder):
         return checkpoints.load_newest(agent=agent, state=example_state(0))
 
 
-# R49: whatever file of the newest checkpoint is cut short or lost.
+# Whatever file of the newest checkpoint is cut short or lost.
 @pytest.mark.parametrize("how", ["cut", "deleted"])
 def test_damage_to_any_file_of_the_newest_falls_back_and_is_named(tmp_path, capfd, how):
     save(tmp_path, 1, 2)

@@ -1,4 +1,4 @@
-"""R25: a search is compiled once, and a second start takes it from JAX's cache."""
+"""A search is compiled once, and a second start takes it from JAX's cache."""
 
 import os
 import subprocess
