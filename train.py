@@ -231,7 +231,10 @@ def prepare(flags: Config) -> tuple[RunFolder, Agent]:
         raise ValueError(f"--run {folder} is a file: choose another folder")
     backend.select(config.device)
     if config.devices > (present := len(jax.devices())):
-        raise ValueError(f"--devices {config.devices}: JAX sees {present} here")
+        raise ValueError(
+            f"--devices {config.devices}: JAX sees {present} here; take no more, or on "
+            f"the CPU set JAX_NUM_CPU_DEVICES={config.devices} in the environment"
+        )
     agent = make_agent(config)
     two_player_model(agent.env, agent.evaluate)  # refuses games it is not made for
     return folder, agent

@@ -214,7 +214,10 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
         ("--env nim", "resnet needs observations [height, width, channels]"),
         ("--net transformer", "unknown net 'transformer': choose one of"),
         ("--dtype float16", "unknown dtype 'float16'"),
-        ("--search alpha-beta", "unknown search 'alpha-beta': choose one of"),
+        (
+            "--search alpha-beta",
+            "unknown search 'alpha-beta': choose one of puct, mctx-puct, mctx-gumbel\n",
+        ),
         ("--simulations 0", "--simulations must be above 0, got 0"),
         ("--simulations -1", "--simulations must be above 0, got -1"),
         ("--games 0", "--games must be above 0, got 0"),
@@ -229,7 +232,7 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
         ("--average-decay 2", "--average-decay is a share from 0 to 1, got 2.0"),
         ("--seed -1", "--seed must be 0 or more, got -1"),
         ("--device gpu", "asked for device 'gpu', but the devices that JAX sees are"),
-        ("--devices 99 --games 99 --batch 99", "--devices 99: JAX sees 4 here"),
+        ("--devices 99 --games 99 --batch 99", "on the CPU set JAX_NUM_CPU_DEVICES=99"),
         ("--positions 64", "--batch 512 is more than --positions 64"),
         ("--resume", "there is no run folder"),
         (
