@@ -1,7 +1,6 @@
 """Measures play: matches, solved positions, sweeps, searches side by side.
 
     python evaluate.py positions runs/connect_four
-    python evaluate.py positions "runs/connect_four?search=puct&sims=128"
     python evaluate.py match runs/connect_four uct:sims=400 --games 100
     python evaluate.py match random uct:sims=100 --env connect_four
     python evaluate.py sweep runs/connect_four --sims 16 32 64 128 --c-puct 0.5 1 2 4
@@ -16,8 +15,8 @@ A player is a short text:
     runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search: puct, mctx-puct
                                               or mctx-gumbel
 
-A run plays the game of its own stored configuration. Bad input ends the program with
-one line and exit code 2 before anything is measured or written.
+A run plays the game of its own stored configuration, with its options. Bad input ends
+the program with exit code 2 before anything is measured or written.
 """
 
 import dataclasses
@@ -90,7 +89,8 @@ class Match(Command):
     second: PlayerText
     """Its opponent."""
     env: str = ""
-    """The game, where no player is a run."""
+    """The game, where no player is a run: connect_four, nim or tic_tac_toe, with its
+    default options."""
     games: int = 100
     """Games to play, an even number: every opening is played with both seatings."""
     opening_plies: int = 4
@@ -135,7 +135,7 @@ class Compare(Command):
     """Our PUCT and mctx's searches on the same roots: equal visits, time and memory."""
 
     env: str = ""
-    """The game, where no run is given."""
+    """The game, where no run is given: connect_four, nim or tic_tac_toe."""
     run: str = ""
     """A run folder; without one hashes stand in for the net."""
     sims: int = 32
@@ -150,7 +150,7 @@ class Compare(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Fixtures(Command):
-    """A published record of tic-tac-toe searches, reproduced to the last visit."""
+    """A recorded set of tic-tac-toe searches, reproduced to the last visit."""
 
 
 COMMANDS = Match | Positions | Sweep | Compare | Fixtures
@@ -216,6 +216,8 @@ def prepare_match(command: Match) -> Job:
 def prepare_positions(command: Positions) -> Job:
     if command.batch < 1:
         raise ValueError(f"--batch must be at least 1, got {command.batch}")
+    if not command.players:
+        raise ValueError(f"positions needs a player, for example {EXAMPLES}")
     names = []
     for text in command.players:
         name = parse_player(text)
@@ -366,6 +368,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     console = Console()
     console.print(backend.describe(), highlight=False, soft_wrap=True)
+    if isinstance(command, Match):
+        console.print(f"playing {command.games} games", highlight=False)
     result = job.measure()
     console.print(job.report(result), highlight=False)
     saved = job.save(result)

@@ -59,7 +59,7 @@ class Config(Settings):
     """Go on with the run in the folder, with its own configuration: of the other flags
     only the length, --save-every, --evaluate and --device may be given anew."""
     minutes: float | None = None
-    """Length of the whole run in minutes of training; 5 if no length is given."""
+    """Length of the whole run, resumed or not, in minutes of training; 5 by default."""
     iterations: int | None = None
     """Length of the whole run in iterations; with both, what comes first."""
     save_every: int = 20
@@ -70,9 +70,9 @@ class Config(Settings):
     """Where to run; auto takes an accelerator if there is one."""
 
     env: str = "connect_four"
-    """The game."""
+    """The game: connect_four, nim or tic_tac_toe."""
     env_options: tuple[str, ...] = ()
-    """Options of the game, such as heaps=(3,4,5)."""
+    """Options of the game, such as "heaps=(3,4,5)" misere=True for nim."""
 
     net: str = "resnet"
     """Kind of net: resnet or mlp."""

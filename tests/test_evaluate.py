@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import envs
 import evaluate
 import train
 
@@ -43,7 +44,19 @@ def test_match_names_its_results(tmp_path, capsys):
     total = result["total"]
     assert total["wins"] + total["losses"] + total["draws"] == 20
     assert total["losses"] > total["wins"]
-    assert "Elo difference" in capsys.readouterr().out
+    _, second_line, *others = capsys.readouterr().out.splitlines()
+    assert second_line == "playing 20 games"
+    assert any("Elo difference" in line for line in others)
+
+
+@pytest.mark.parametrize("command", [["match"], ["compare"], []])
+def test_help_names_every_game(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    main = evaluate.main if command else train.main
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in envs.names())
 
 
 @pytest.mark.parametrize(
@@ -56,6 +69,7 @@ def test_match_names_its_results(tmp_path, capsys):
         ("match random minimax --env nim", "unknown player 'minimax'"),
         ("match random uct:sims=0 --env nim", "sims"),
         ("match random random --env tic_tac_toe --opening-plies 9", "plies"),
+        ("positions", "positions needs a player, for example random, uct"),
         ("positions runs/missing", "there is no such run folder"),
         ("positions {run} --batch 0", "--batch must be at least 1"),
         ("positions {run}?search=alpha", "unknown search 'alpha'"),
