@@ -327,14 +327,18 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
     if not agent.config.evaluate:
         return
     if agent.env.id == positions.GAME:
-        players = [raw_player(agent)] + [
-            search_player(agent, num_simulations=n, name=f"{n} simulations")
+        # Named as `evaluate.py positions` names them.
+        players = [raw_player(agent, name=f"{folder}?search=raw")] + [
+            search_player(
+                agent, num_simulations=n, name=f"{folder}?search=puct&sims={n}"
+            )
             for n in (32, 128)
         ]
         measured = [positions.evaluate_positions(agent.env, p) for p in players]
         console.print(positions_report(measured))
     else:
-        player = search_player(agent, num_simulations=32, name="32 simulations")
+        name = f"{folder}?search=puct&sims=32"
+        player = search_player(agent, num_simulations=32, name=name)
         opponent = uct_player(agent.env, num_simulations=100)
         match = play_match(
             agent.env,

@@ -13,8 +13,10 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from rich.console import Console
 
 import train
+from jaxsearch.arena.positions import positions_result
 from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.programs import make_programs
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
@@ -200,6 +202,33 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
     start, _ = agent.evaluate(untrained.params, None, states)
     assert np.abs(prior_logits - start).max() > 0.01
     assert value.shape == (1,)
+
+
+def test_measures_at_the_end_fit_80_columns(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(train, "plot_curves", lambda metrics, path: None)
+    monkeypatch.setattr(train.RunFolder, "read_metrics", lambda folder: [])
+    monkeypatch.setattr(train.positions, "evaluate_positions", kept_everything)
+    monkeypatch.chdir(tmp_path)
+    agent = train.make_agent(train.Config(net="mlp", width=8, depth=1))
+    train.report(RunFolder("runs/connect_four"), agent, Console(width=80))
+    title, run, *lines = capsys.readouterr().out.splitlines()[1:]
+    assert (title.strip(), run.strip()) == (
+        "Outcome kept in 600 solved positions, %",
+        "runs/connect_four",
+    )
+    assert max(map(len, lines)) < 80
+    rows = [line.split("│")[1].strip() for line in lines if line.startswith("│")]
+    assert rows == [
+        "search=raw",
+        *("search=puct", "&sims=32"),
+        "search=puct",
+        "&sims=128",
+    ]
+
+
+def kept_everything(env, player):
+    plies = np.repeat([10, 14, 18, 22, 26], 120)
+    return positions_result(player.name, np.ones(600, bool), plies)
 
 
 @pytest.mark.parametrize(
