@@ -65,6 +65,9 @@ from train import load_agent
 # Commands
 
 
+GAMES = f"one of {', '.join(envs.names())}"
+GAME_HELP = f"Where no run names the game: {GAMES}, with its default options."
+GameName = Annotated[str, tyro.conf.arg(help=GAME_HELP)]
 PlayerText = Annotated[Positional[str], tyro.conf.arg(metavar="PLAYER")]
 
 
@@ -88,9 +91,7 @@ class Match(Command):
     """A player: random, uct:sims=400 or RUN?search=puct&sims=64, for example."""
     second: PlayerText
     """Its opponent."""
-    env: str = ""
-    """The game, where no player is a run: connect_four, nim or tic_tac_toe, with its
-    default options."""
+    env: GameName = ""
     games: int = 100
     """Games to play, an even number: every opening is played with both seatings."""
     opening_plies: int = 4
@@ -134,8 +135,7 @@ class Sweep(Command):
 class Compare(Command):
     """Our PUCT and mctx's searches on the same roots: equal visits, time and memory."""
 
-    env: str = ""
-    """The game, where no run is given: connect_four, nim or tic_tac_toe."""
+    env: GameName = ""
     run: str = ""
     """A run folder; without one hashes stand in for the net."""
     sims: int = 32
@@ -320,10 +320,7 @@ def common_game(agents: dict[str | None, Agent], game: str) -> envs.Env[Any]:
     if game:
         played = {"--env": envs.make(game)} | played
     if not played:
-        raise ValueError(
-            f"no player has a game of its own: add --env with one of "
-            f"{', '.join(envs.names())}"
-        )
+        raise ValueError(f"no player has a game of its own: add --env with {GAMES}")
     (first, env), *others = played.items()
     for other, its_env in others:
         if (its_env.id, its_env.options) != (env.id, env.options):

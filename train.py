@@ -20,13 +20,14 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import jax
 import jax.numpy as jnp
 import tyro
 from flax import nnx
 from rich.console import Console
+from tyro.conf import arg
 
 import envs
 import nets
@@ -69,8 +70,9 @@ class Config(Settings):
     device: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     """Where to run; auto takes an accelerator if there is one."""
 
-    env: str = "connect_four"
-    """The game: connect_four, nim or tic_tac_toe."""
+    env: Annotated[str, arg(help=f"The game: {', '.join(envs.names())}.")] = (
+        "connect_four"
+    )
     env_options: tuple[str, ...] = ()
     """Options of the game, such as "heaps=(3,4,5)" misere=True for nim."""
 
