@@ -14,7 +14,7 @@ setup: .venv/installed
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit("jaxsearch needs Python 3.11 to 3.13, but $(PYTHON) is %d.%d: give another one, as in  make $(MAKECMDGOALS) PYTHON=python3.12" % v)'
 	@echo "installing into .venv, which takes about a minute"
 	@if command -v uv > /dev/null; then \
-	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
+	  uv venv --quiet --seed --allow-existing --python $(PYTHON) .venv && \
 	  uv pip install --python $(BIN)/python --editable '.[dev]' --constraint constraints.txt; \
 	else \
 	  $(PYTHON) -m venv .venv && \

@@ -1,7 +1,6 @@
 """Measures play: matches, solved positions, sweeps, searches side by side.
 
     python evaluate.py positions runs/connect_four
-    python evaluate.py positions "runs/connect_four?search=puct&sims=128"
     python evaluate.py match runs/connect_four uct:sims=400 --games 100
     python evaluate.py match random uct:sims=100 --env connect_four
     python evaluate.py sweep runs/connect_four --sims 16 32 64 128 --c-puct 0.5 1 2 4
@@ -16,8 +15,8 @@ A player is a short text:
     runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search: puct, mctx-puct
                                               or mctx-gumbel
 
-A run plays the game of its own stored configuration. Bad input ends the program with
-one line and exit code 2 before anything is measured or written.
+A run plays the game of its own stored configuration, with its options. Bad input ends
+the program with exit code 2 before anything is measured or written.
 """
 
 import dataclasses
@@ -69,6 +68,9 @@ from train import load_agent
 # Commands
 
 
+GAMES = f"one of {', '.join(envs.names())}"
+GAME_HELP = f"Where no run names the game: {GAMES}, with its default options."
+GameName = Annotated[str, tyro.conf.arg(help=GAME_HELP)]
 PlayerText = Annotated[Positional[str], tyro.conf.arg(metavar="PLAYER")]
 
 
@@ -92,8 +94,7 @@ class Match(Command):
     """A player: random, uct:sims=400 or RUN?search=puct&sims=64, for example."""
     second: PlayerText
     """Its opponent."""
-    env: str = ""
-    """The game, where no player is a run."""
+    env: GameName = ""
     games: int = 100
     """Games to play, an even number: every opening is played with both seatings."""
     opening_plies: int = 4
@@ -137,8 +138,7 @@ class Sweep(Command):
 class Compare(Command):
     """Our PUCT and mctx's searches on the same roots: equal visits, time and memory."""
 
-    env: str = ""
-    """The game, where no run is given."""
+    env: GameName = ""
     run: str = ""
     """A run folder; without one hashes stand in for the net."""
     sims: int = 32
@@ -153,7 +153,7 @@ class Compare(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Fixtures(Command):
-    """A published record of tic-tac-toe searches, reproduced to the last visit."""
+    """A recorded set of tic-tac-toe searches, reproduced to the last visit."""
 
 
 COMMANDS = Match | Positions | Sweep | Compare | Fixtures
@@ -326,10 +326,7 @@ def common_game(agents: dict[str | None, Agent], game: str) -> envs.Env[Any]:
     if game:
         played = {"--env": envs.make(game)} | played
     if not played:
-        raise ValueError(
-            f"no player has a game of its own: add --env with one of "
-            f"{', '.join(envs.names())}"
-        )
+        raise ValueError(f"no player has a game of its own: add --env with {GAMES}")
     (first, env), *others = played.items()
     for other, its_env in others:
         if (its_env.id, its_env.options) != (env.id, env.options):
@@ -360,6 +357,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     console = Console()
     console.print(backend.describe(), highlight=False, soft_wrap=True)
+    if isinstance(command, Match):
+        console.print(f"playing {command.games} games", highlight=False)
     result = job.measure()
     console.print(job.report(result), highlight=False)
     saved = job.save(result)

@@ -22,13 +22,14 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import jax
 import jax.numpy as jnp
 import tyro
 from flax import nnx
 from rich.console import Console
+from tyro.conf import arg
 
 import envs
 import nets
@@ -63,7 +64,7 @@ class Config(Settings):
     only the length, --save-every, --evaluate, --device and --learning-rate may be given
     anew; they are kept, too."""
     minutes: float | None = None
-    """Length of the whole run in minutes of training; 5 if no length is given."""
+    """Length of the whole run, resumed or not, in minutes of training; 5 by default."""
     iterations: int | None = None
     """Length of the whole run in iterations; with both, what comes first."""
     save_every: int = 20
@@ -73,10 +74,11 @@ class Config(Settings):
     device: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     """Where to run; auto takes an accelerator if there is one."""
 
-    env: str = "connect_four"
-    """The game."""
+    env: Annotated[str, arg(help=f"The game: {', '.join(envs.names())}.")] = (
+        "connect_four"
+    )
     env_options: tuple[str, ...] = ()
-    """Options of the game, such as heaps=(3,4,5)."""
+    """Options of the game, such as "heaps=(3,4,5)" misere=True for nim."""
 
     net: str = "resnet"
     """Kind of net: resnet or mlp."""
@@ -231,7 +233,10 @@ def prepare(config: Config) -> tuple[RunFolder, Agent]:
         folder.check_unused()
     backend.select(config.device)
     if config.devices > (present := len(jax.devices())):
-        raise ValueError(f"--devices {config.devices}: JAX sees {present} here")
+        raise ValueError(
+            f"--devices {config.devices}: JAX sees {present} here; take no more, or on "
+            f"the CPU set JAX_NUM_CPU_DEVICES={config.devices} in the environment"
+        )
     with folder.naming_config() if config.resume else contextlib.nullcontext():
         agent = make_agent(config)
     two_player_model(agent.env, agent.evaluate)  # refuses games it is not made for
@@ -310,7 +315,7 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
         console.print(
             f"{interruption.signal_name}: stopped after iteration "
             f"{int(state.iteration)}, everything is saved. Go on with:\n"
-            f"  {resume_command(folder, config)}",
+            f"  {folder.resume_command}",
             soft_wrap=True,
         )
         return None
@@ -325,14 +330,18 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
     if not agent.config.evaluate:
         return
     if agent.env.id == positions.GAME:
-        players = [raw_player(agent)] + [
-            search_player(agent, num_simulations=n, name=f"{n} simulations")
+        # Named as `evaluate.py positions` names them.
+        players = [raw_player(agent, name=f"{folder}?search=raw")] + [
+            search_player(
+                agent, num_simulations=n, name=f"{folder}?search=puct&sims={n}"
+            )
             for n in (32, 128)
         ]
         measured = [positions.evaluate_positions(agent.env, p) for p in players]
         console.print(positions_report(measured))
     else:
-        player = search_player(agent, num_simulations=32, name="32 simulations")
+        name = f"{folder}?search=puct&sims=32"
+        player = search_player(agent, num_simulations=32, name=name)
         opponent = uct_player(agent.env, num_simulations=100)
         match = play_match(
             agent.env,
@@ -344,13 +353,6 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
         )
         console.print(match_report(match))
     console.print(f"more: python evaluate.py match {folder} uct:sims=400")
-
-
-def resume_command(folder: RunFolder, config: Config) -> str:
-    """Goes on with a run; of a finished one it makes the report again."""
-    lengths = {"minutes": config.minutes, "iterations": config.iterations}
-    flags = "".join(f" --{k} {v:g}" for k, v in lengths.items() if v is not None)
-    return f"python train.py --run {folder} --resume{flags}"
 
 
 # --------------------------------------------------------------------------------------
@@ -366,9 +368,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
     console.print(backend.describe(), highlight=False, soft_wrap=True)
-    again = (
-        f"go on from the last checkpoint with: python train.py --run {folder} --resume"
-    )
+    again = f"go on from the last checkpoint with: {folder.resume_command}"
     try:
         trained = train(folder, agent, console)
     except UnusableRunError as error:
@@ -388,7 +388,7 @@ def main(arguments: list[str] | None = None) -> int:
     if interruption.signal_name:
         console.print(
             f"{interruption.signal_name}: stopped before all was measured, the run is "
-            f"saved. Measure it with: {resume_command(folder, trained.config)}",
+            f"saved. Measure it with: {folder.resume_command}",
             soft_wrap=True,
         )
     return 0

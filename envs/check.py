@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from envs.check_text import check_texts
-from envs.env import Env
+from envs.env import Env, State
 from envs.faults import check_same_type, host, require, require_rows, same, same_rows
 
 EAGER_PLIES = 3  # plies that are also stepped without jit
+ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 
 class _Batched:
@@ -105,6 +106,7 @@ def _check_init(env: Env[Any], seed: int) -> None:
     key = jax.random.key(seed)
     with jax.legacy_prng_key("allow"):
         state, raw = env.init(key), env.init(jax.random.key_data(key))
+    _check_start(env, state)
     require(
         same(host(state), host(raw)),
         env,
@@ -117,6 +119,49 @@ def _check_init(env: Env[Any], seed: int) -> None:
         env,
         "init must give an unfinished state with zero rewards",
     )
+
+
+def _check_start(env: Env[Any], state: Any) -> None:
+    """Types and dtypes, before anything is traced with them."""
+    kind = type(state).__name__
+    require(
+        isinstance(state, State),
+        env,
+        f"init must give a subclass of envs.State, got {kind}",
+    )
+    require(
+        not jax.tree_util.all_leaves([state]),
+        env,
+        f"a state must be a pytree: put @jax.tree_util.register_dataclass over {kind}",
+    )
+    _check_fields(env, state)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+        require(
+            isinstance(leaf, ARRAYS),
+            env,
+            f"a state must hold arrays only, got {leaf!r} in "
+            f"{jax.tree_util.keystr(path)}",
+        )
+
+
+def _check_fields(env: Env[Any], state: Any, *, batched: bool = False) -> None:
+    fields = {
+        "current_player": (np.int32, ()),
+        "legal_action_mask": (np.bool_, (env.num_actions,)),
+        "rewards": (np.float32, (env.num_players,)),
+        "terminated": (np.bool_, ()),
+        "truncated": (np.bool_, ()),
+    }
+    for name, (dtype, shape) in fields.items():
+        leaf = getattr(state, name)
+        is_array = isinstance(leaf, ARRAYS)
+        got = leaf.shape[int(batched) :] if is_array else None
+        require(
+            is_array and leaf.dtype == dtype and got == shape,
+            env,
+            f"{name} must be {np.dtype(dtype)} of shape {shape}, got "
+            + (f"{leaf.dtype} of shape {got}" if is_array else repr(leaf)),
+        )
 
 
 def _play(
@@ -153,21 +198,7 @@ def _play(
 
 
 def _check_states(env: Env[Any], seen: Any, shown: np.ndarray, ply: int) -> None:
-    fields = {
-        "current_player": (np.int32, ()),
-        "legal_action_mask": (np.bool_, (env.num_actions,)),
-        "rewards": (np.float32, (env.num_players,)),
-        "terminated": (np.bool_, ()),
-        "truncated": (np.bool_, ()),
-    }
-    for name, (dtype, shape) in fields.items():
-        leaf = getattr(seen, name)
-        require(
-            leaf.dtype == dtype and leaf.shape[1:] == shape,
-            env,
-            f"{name} must be {np.dtype(dtype)} of shape {shape}, got {leaf.dtype} of "
-            f"shape {leaf.shape[1:]}",
-        )
+    _check_fields(env, seen, batched=True)
     require(
         shown.dtype in (np.bool_, np.float32)
         and shown.shape[1:] == env.observation_shape

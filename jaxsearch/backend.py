@@ -25,8 +25,12 @@ _FLAGS = {
 _JAXLIBS = ("0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.0.1")
 
 _INSTALL = {
-    "gpu": 'install JAX for NVIDIA GPUs with: pip install "jaxsearch[cuda]"',
-    "tpu": 'install JAX for TPUs with: pip install "jaxsearch[tpu]"',
+    platform: f"install JAX for {kind} with: .venv/bin/python -m pip install "
+    f'-e ".[{extra}]" --constraint constraints.txt'
+    for platform, kind, extra in (
+        ("gpu", "NVIDIA GPUs", "cuda"),
+        ("tpu", "TPUs", "tpu"),
+    )
 }
 
 # What JAX raises for a platform that is not there; the second one where JAX_PLATFORMS

@@ -93,16 +93,18 @@ def test_select_accepts_what_is_there(platform):
     assert jax.default_backend() == "cpu"
 
 
-# R65: a GPU that is asked for and is not there stops with a hint, never a slow run.
-@pytest.mark.parametrize("platform", ["gpu", "tpu"])
-def test_select_refuses_an_absent_device_with_a_hint(monkeypatch, platform):
+# A GPU that is asked for and is not there stops with a hint, never a slow run.
+@pytest.mark.parametrize(("platform", "extra"), [("gpu", "cuda"), ("tpu", "tpu")])
+def test_select_refuses_an_absent_device_with_a_hint(monkeypatch, platform, extra):
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     with pytest.raises(ValueError) as error:
         backend.select(platform)
     message = str(error.value)
     assert f"asked for device '{platform}'" in message
     assert "sees are: cpu;" in message
-    assert 'pip install "jaxsearch[' in message
+    command = f'pip install -e ".[{extra}]" --constraint constraints.txt'
+    assert message.endswith(f".venv/bin/python -m {command}")
+    assert f".venv/bin/python -m {command}" in (ROOT / "README.md").read_text()
     assert "JAX_PLATFORMS" not in message
     assert "\n" not in message
 

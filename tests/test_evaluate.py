@@ -44,13 +44,13 @@ def run(run_of):
     return run_of("connect_four")
 
 
-# R73: the folder alone says what is to be played and how big the net is.
+# The folder alone says what is to be played and how big the net is.
 def test_run_is_measured_from_its_folder_alone(run, tmp_path, capsys):
     file = tmp_path / "result.json"
     command = ["positions", f"{run}?search=puct&sims=4", f"{run}?search=raw"]
     assert evaluate.main([*command, "--json", str(file)]) == 0
     first_line = capsys.readouterr().out.splitlines()[0]
-    assert first_line.startswith("backend cpu, 4 devices")  # R65
+    assert first_line.startswith("backend cpu, 4 devices")
     assert "jax 0." in first_line
     searched, raw = json.loads(file.read_text())
     assert searched["positions"] == raw["positions"] == 600
@@ -65,7 +65,19 @@ def test_match_names_its_results(tmp_path, capsys):
     total = result["total"]
     assert total["wins"] + total["losses"] + total["draws"] == 20
     assert total["losses"] > total["wins"]
-    assert "Elo difference" in capsys.readouterr().out
+    _, second_line, *others = capsys.readouterr().out.splitlines()
+    assert second_line == "playing 20 games"
+    assert any("Elo difference" in line for line in others)
+
+
+@pytest.mark.parametrize("command", [["match"], ["compare"], []])
+def test_help_names_every_game(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    main = evaluate.main if command else train.main
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in envs.names())
 
 
 @pytest.mark.parametrize(
@@ -78,6 +90,7 @@ def test_match_names_its_results(tmp_path, capsys):
         ("match random minimax --env nim", "unknown player 'minimax'"),
         ("match random uct:sims=0 --env nim", "sims"),
         ("match random random --env tic_tac_toe --opening-plies 9", "plies"),
+        ("positions", "positions needs a player, for example random, uct"),
         ("positions runs/missing", "there is no such run folder"),
         ("positions {run} --batch 0", "--batch must be above 0, got 0"),
         ("positions {run}?search=alpha", "unknown search 'alpha'"),
@@ -123,7 +136,7 @@ def test_runs_of_two_games_do_not_play_each_other(run_of, capsys):
     assert "nim" in error
 
 
-# R73: the folder alone is enough, whatever the game.
+# The folder alone is enough, whatever the game.
 @pytest.mark.parametrize("game", envs.names())
 def test_run_of_every_game_plays_legal_moves(game, run_of, tmp_path):
     run, file = str(run_of(game)), tmp_path / "result.json"
@@ -141,7 +154,6 @@ def test_run_of_every_game_plays_legal_moves(game, run_of, tmp_path):
     assert np.asarray(states.legal_action_mask)[np.arange(64), actions].all()
 
 
-# R73
 def test_positions_of_a_run_of_another_game_are_refused_by_name(run_of, capsys):
     run = str(run_of("nim"))
     capsys.readouterr()
@@ -151,7 +163,7 @@ def test_positions_of_a_run_of_another_game_are_refused_by_name(run_of, capsys):
     )
 
 
-# R55: 10 games do not divide among 3 devices, and need not.
+# 10 games do not divide among 3 devices, and need not.
 def test_match_on_three_devices_reports_the_games_asked_for(tmp_path):
     file = tmp_path / "result.json"
     output = subprocess.check_output(

@@ -53,7 +53,7 @@ def test_no_file_holds_a_download_address():
     assert not found
 
 
-# R67: what a JAX release deprecates today fails at import or first call in the next.
+# What a JAX release deprecates today fails at import or first call in the next.
 def test_source_uses_no_deprecated_jax_names():
     found = {}
     for path in tracked("*.py"):

@@ -14,8 +14,10 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from rich.console import Console
 
 import train
+from jaxsearch.arena.positions import positions_result
 from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.programs import make_programs
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
@@ -126,7 +128,7 @@ def test_run_folder_tells_what_was_done(straight):
     assert (straight / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-# R25: the seconds that JAX says it spent on compiling, or on reading from its cache.
+# The seconds that JAX says it spent on compiling, or on reading from its cache.
 def test_second_start_compiles_faster_with_a_cache(tmp_path, cache):
     environment = cache | {
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled"),
@@ -147,7 +149,7 @@ def seconds_of(compilations):
     return sum(float(seconds) for _, seconds in compilations)
 
 
-# R46, R49: at three random moments, the last of them in the middle of a save.
+# At three random moments, the last of them in the middle of a save.
 def test_run_killed_three_times_equals_a_straight_one_bit_for_bit(
     straight, tmp_path, cache
 ):
@@ -171,7 +173,6 @@ def test_run_killed_three_times_equals_a_straight_one_bit_for_bit(
     assert kept == [str(LAST - 5), str(LAST)]
 
 
-# R49
 def test_run_goes_on_from_before_a_damaged_checkpoint(straight, tmp_path, cache):
     run = tmp_path / "run"
     shutil.copytree(straight, run)
@@ -181,7 +182,7 @@ def test_run_goes_on_from_before_a_damaged_checkpoint(straight, tmp_path, cache)
     flags = ["--resume", "--iterations", str(LAST), "--save-every", "999"]
     output = run_training(cache, run, *flags)
     first, *lines = output.splitlines()
-    assert first.startswith("backend cpu, 1 device (cpu), jax ")  # R65
+    assert first.startswith("backend cpu, 1 device (cpu), jax ")
     assert any(
         line.startswith(f"warning: checkpoint {newest} cannot be read")
         for line in lines
@@ -203,7 +204,7 @@ def test_signal_saves_and_says_how_to_go_on(straight, tmp_path, cache, number):
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0, output
     assert number.name in output
-    assert f"python train.py --run {run} --resume --iterations {LAST}" in output
+    assert f"python train.py --run {run} --resume" in output
     last = iterations_of(run)[-1]
     assert 25 <= last == last_state(run)[0] < LAST
     output = run_training(cache, run, "--resume", "--iterations", str(LAST))
@@ -211,7 +212,7 @@ def test_signal_saves_and_says_how_to_go_on(straight, tmp_path, cache, number):
     assert_same_state(straight, run)
 
 
-# R49: what the signal kept from being measured is measured on resuming.
+# What the signal kept from being measured is measured on resuming.
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
 )
@@ -231,7 +232,7 @@ def test_signal_during_the_last_measurements_leaves_a_saved_run(
     assert process.returncode == 0, output
     assert output.splitlines()[-1] == (
         f"{number.name}: stopped before all was measured, the run is saved. Measure it "
-        f"with: python train.py --run {run} --resume --iterations {LAST}"
+        f"with: python train.py --run {run} --resume"
     )
     assert "Traceback" not in output
     assert "Elo difference" not in output
@@ -240,7 +241,7 @@ def test_signal_during_the_last_measurements_leaves_a_saved_run(
     assert_same_state(straight, run)
 
 
-# R73: sizes that are not the defaults come from the stored configuration.
+# Sizes that are not the defaults come from the stored configuration.
 def test_agent_is_rebuilt_from_its_run_folder(straight):
     agent = train.load_agent(straight)
     assert agent.env.id == "tic_tac_toe"
@@ -252,6 +253,33 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
     start, _ = agent.evaluate(untrained.params, None, states)
     assert np.abs(prior_logits - start).max() > 0.01
     assert value.shape == (1,)
+
+
+def test_measures_at_the_end_fit_80_columns(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(train, "plot_curves", lambda metrics, path: None)
+    monkeypatch.setattr(train.RunFolder, "read_metrics", lambda folder: [])
+    monkeypatch.setattr(train.positions, "evaluate_positions", kept_everything)
+    monkeypatch.chdir(tmp_path)
+    agent = train.make_agent(train.Config(net="mlp", width=8, depth=1))
+    train.report(RunFolder("runs/connect_four"), agent, Console(width=80))
+    title, run, *lines = capsys.readouterr().out.splitlines()[1:]
+    assert (title.strip(), run.strip()) == (
+        "Outcome kept in 600 solved positions, %",
+        "runs/connect_four",
+    )
+    assert max(map(len, lines)) < 80
+    rows = [line.split("│")[1].strip() for line in lines if line.startswith("│")]
+    assert rows == [
+        "search=raw",
+        *("search=puct", "&sims=32"),
+        "search=puct",
+        "&sims=128",
+    ]
+
+
+def kept_everything(env, player):
+    plies = np.repeat([10, 14, 18, 22, 26], 120)
+    return positions_result(player.name, np.ones(600, bool), plies)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +294,10 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
         ("--env nim", "resnet needs observations [height, width, channels]"),
         ("--net transformer", "unknown net 'transformer': choose one of"),
         ("--dtype float16", "unknown dtype 'float16'"),
-        ("--search alpha-beta", "unknown search 'alpha-beta': choose one of"),
+        (
+            "--search alpha-beta",
+            "unknown search 'alpha-beta': choose one of puct, mctx-puct, mctx-gumbel\n",
+        ),
         ("--simulations 0", "--simulations must be above 0, got 0"),
         ("--simulations -1", "--simulations must be above 0, got -1"),
         ("--games 0", "--games must be above 0, got 0"),
@@ -289,10 +320,9 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
         (f"--simulations {2**21}", "--simulations must be at most 1048576"),
         (f"--positions {2**31}", "--positions must be at most 2147483647"),
         ("--device gpu", "asked for device 'gpu', but the devices that JAX sees are"),
-        ("--devices 99 --games 99 --batch 99", "--devices 99: JAX sees 4 here"),
+        ("--devices 99 --games 99 --batch 99", "on the CPU set JAX_NUM_CPU_DEVICES=99"),
         ("--positions 64", "--batch 512 is more than --positions 64"),
         ("--resume", "there is no run folder"),
-        # R55
         (
             "--devices 3 --games 64",
             "--games 64 does not divide among 3 devices: take 63 or 66",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 Z_95 = 1.959963984540054
 """Standard deviations on each side of a normal mean that hold 95% of its weight."""
@@ -44,10 +45,11 @@ def estimate_elo(
 ) -> EloEstimate:
     """The mean of pair scores, its Elo difference and 95% intervals.
 
-    The interval is normal, with the variance over pairs. Where every pair was won (or
-    every pair lost) that variance is 0 and tells nothing: the open side is then the
-    exact binomial bound, 0.025 ** (1 / n). A single pair bounds nothing unless it was
-    won or lost.
+    The interval is Student's, with the sample variance over the n pairs, and never
+    narrower than what a result that did not occur may hide: with 97.5% confidence such
+    results have a chance of at most 1 - q, q = 0.025 ** (1 / n), so that the mean lies
+    between q * score and 1 - q * (1 - score). Where all pairs gave the same score their
+    variance is 0 and tells nothing: this bound is then the whole interval.
 
     Args:
       pair_scores: for each pair of games the mean score of the two, in [0, 1].
@@ -62,14 +64,13 @@ def estimate_elo(
         raise ValueError("got no pairs of games: an Elo difference needs at least one")
     count = scores.size if num_distinct is None else num_distinct
     score = float(scores.mean())
-    if score in (0, 1):
-        bound = 0.025 ** (1 / count)
-        low, high = (bound, 1.0) if score == 1 else (0.0, 1 - bound)
-    elif count < 2:
-        low, high = 0.0, 1.0
-    else:
-        margin = Z_95 * float(scores.std()) / math.sqrt(count)
-        low, high = max(score - margin, 0.0), min(score + margin, 1.0)
+    seen = 0.025 ** (1 / count)
+    low, high = seen * score, 1 - seen * (1 - score)
+    if count > 1:
+        error = float(scores.std()) / math.sqrt(count - 1)  # of the mean of `count`
+        margin = float(stdtrit(count - 1, 0.975)) * error
+        low = min(low, max(score - margin, 0.0))
+        high = max(high, min(score + margin, 1.0))
     return EloEstimate(
         score=score,
         score_low=low,

@@ -129,7 +129,7 @@ def comparison_report(result: Comparison) -> RenderableType:
 def fixtures_report(result: FixturesResult) -> RenderableType:
     """The record of tic-tac-toe searches beside what puct_policy gives."""
     records = Table(
-        title="Records equal to the published ones",
+        title="Recorded searches reproduced",
         caption="budget: evaluations in a search; float64: visits, value sums and\n"
         "choice; float32: visits (the record says that 60 of 420 differ)",
     )

@@ -216,7 +216,8 @@ def draw_heat_map(result: SweepResult, path: Path) -> None:
     axes.set_xlabel("c_puct")
     axes.set_ylabel("simulations")
     axes.set_title(f"{result.player}\n{result.measure}, %", fontsize=9)
-    figure.colorbar(image, ax=axes)
+    what, *_ = result.measure.split(" against ")  # the title names the opponent
+    figure.colorbar(image, ax=axes, label=f"{what}, %")
     figure.tight_layout()
     figure.savefig(path, format="png")
 

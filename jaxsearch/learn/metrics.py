@@ -14,6 +14,8 @@ from jaxsearch.learn.programs import TrainingState
 from jaxsearch.learn.self_play import GameCounts
 from jaxsearch.learn.settings import Settings
 
+_SMOOTHED = 9  # iterations in the running mean that is drawn
+
 
 def measure(
     settings: Settings,
@@ -94,6 +96,7 @@ def plot_curves(metrics: list[dict[str, Any]], path: Path) -> None:
             axis.legend(fontsize=8, frameon=False)
     for axis in axes[1]:
         axis.set_xlabel("minutes of training")
+    figure.supxlabel(f"every curve is a running mean of {_SMOOTHED} iterations", size=8)
     write_atomically(path, lambda beside: figure.savefig(beside, format="png", dpi=120))
 
 
@@ -102,7 +105,7 @@ def _all_finite(tree: Any) -> jax.Array:
     return jnp.all(jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(tree)]))
 
 
-def _smooth(values: np.ndarray, width: int = 9) -> np.ndarray:
+def _smooth(values: np.ndarray, width: int = _SMOOTHED) -> np.ndarray:
     """A running mean over what is there: iterations before the first result are NaN."""
     known = np.isfinite(values)
     window = np.ones(min(width, max(len(values), 1)))

@@ -1,33 +1,44 @@
-"""What a training run shows while it works: one line, kept up to date."""
+"""What a training run shows while it works: a bar and figures, kept up to date."""
 
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 _PLAIN_INTERVAL = 15.0  # seconds between lines where there is no terminal
 
 
+class _BarAndFigures(Progress):
+    """A bar, and below it a line of its own, so that neither squeezes the other."""
+
+    figures = "compiling"
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        yield Text(self.figures, no_wrap=True, overflow="ellipsis")
+
+
 class TrainingProgress:
-    """A bar with the time left and the figures of the last iteration.
+    """A bar with the time left, and under it the figures of the last iteration.
 
     Without a terminal (a log file, CI) a plain line is printed every 15 seconds.
     """
 
     def __init__(self, console: Console):
         self._console = console
-        self._bar = Progress(
+        self._bar = _BarAndFigures(
             TextColumn("training"),
             BarColumn(bar_width=20),
             TextColumn("{task.percentage:3.0f}%"),
             TimeRemainingColumn(compact=True),
-            TextColumn("{task.fields[figures]}"),
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("training", total=1.0, figures="compiling")
+        self._task = self._bar.add_task("training", total=1.0)
         self._printed = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -53,7 +64,8 @@ class TrainingProgress:
                 f", policy {metrics['policy_divergence']:.3f}, "
                 f"value {metrics['value']:.3f}"
             )
-        self._bar.update(self._task, completed=min(share_done, 1.0), figures=figures)
+        self._bar.figures = figures
+        self._bar.update(self._task, completed=min(share_done, 1.0))
         now = time.monotonic()
         if not self._console.is_terminal and now - self._printed > _PLAIN_INTERVAL:
             self._printed = now

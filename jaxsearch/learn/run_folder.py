@@ -47,6 +47,11 @@ class RunFolder:
     def __str__(self) -> str:
         return str(self.path)
 
+    @property
+    def resume_command(self) -> str:
+        """Goes on with the run; of a finished one it makes the report again."""
+        return f"python train.py --run {self} --resume"
+
     def check_unused(self) -> None:
         """Raises ValueError if no run can start here; changes nothing."""
         check_folder(self.path)

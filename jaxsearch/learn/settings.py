@@ -17,6 +17,7 @@ class Settings:
     """Settings of a training run that do not name a game, a net or a folder."""
 
     seed: int = 0
+    """Of the first parameters, openings, searches and samples."""
     devices: int = 1
     """Devices to use: each plays its share of the games and learns from its share."""
 
@@ -42,6 +43,7 @@ class Settings:
     learning_rate: float = 3e-3
     """Peak of the learning rate; it falls to a twentieth over the run, as a cosine."""
     weight_decay: float = 1e-4
+    """Of adamw: how strongly a learning step pulls the parameters towards 0."""
     value_weight: float = 1.0
     """Weight of the value loss against the policy loss."""
     search_value_share: float = 0.5

@@ -69,7 +69,7 @@ def qtransform_completed_by_mix_value(
         scale = jnp.maximum(highest - lowest, epsilon)
         completed = (completed - lowest[:, None]) / scale[:, None]
     most_visits = jnp.max(node.visit_counts, axis=1, keepdims=True)
-    return (maxvisit_init + most_visits) * value_scale * completed
+    return jnp.asarray((maxvisit_init + most_visits) * value_scale * completed)
 
 
 def gumbel_policy(
@@ -199,9 +199,8 @@ def _root_score(node: NodeStatistics, *, visits_table, qtransform):
     total = jnp.sum(node.visit_counts, axis=1)
     last = visits_table.shape[1] - 1
     due = visits_table[num_considered[node.rows], jnp.minimum(total, last)][:, None]
-    noisy = jax.vmap(lambda row, action: row[action])(
-        noisy_logits[node.rows], jnp.minimum(node.actions, noisy_logits.shape[1] - 1)
-    )
+    actions = jnp.minimum(jnp.asarray(node.actions), node.num_actions - 1)
+    noisy = jax.vmap(lambda row, action: row[action])(noisy_logits[node.rows], actions)
     scores = jnp.where(node.visit_counts > 0, noisy + qtransform(node), 0)
     return jnp.where(node.visit_counts == due, scores, -jnp.inf)
 

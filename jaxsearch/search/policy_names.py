@@ -22,5 +22,6 @@ def policy_names() -> tuple[str, ...]:
 def policy_named(name: str) -> Callable[..., Any]:
     """The policy of that name; ValueError lists the names there are."""
     if name not in _POLICIES:
-        raise ValueError(f"unknown search {name!r}: choose one of {policy_names()}")
+        names = ", ".join(policy_names())
+        raise ValueError(f"unknown search {name!r}: choose one of {names}")
     return _POLICIES[name]

@@ -39,6 +39,9 @@ def two_player_model(env: Any, evaluate: EvaluateFn) -> TwoPlayerModel:
     Args:
       env: a game of two players whose rewards sum to 0, see docs/add_a_game.md.
       evaluate: the batched evaluation of states.
+
+    Raises:
+      ValueError: the game is not one of two players.
     """
     if env.num_players != 2:
         raise ValueError(

@@ -13,20 +13,58 @@ def pair_scores(counts):
     return np.repeat([0, 0.25, 0.5, 0.75, 1], counts)
 
 
-# R61
+# Margins: t * standard deviation / sqrt(n), the deviation with n - 1 below the line, t
+# from tables: 2.1199 with 16 degrees of freedom, 2.0096 with 49.
 @pytest.mark.parametrize(
-    ("counts", "elo", "low", "high"),
+    ("counts", "score", "margin"),
     [
-        ([1, 3, 4, 7, 2], 61.96, -28.1, 161.3),
-        ([0, 0, 50, 0, 0], 0, 0, 0),
-        ([0, 0, 40, 0, 10], 70.44, 31.0, 111.7),
+        ([1, 3, 4, 7, 2], 10 / 17, 2.1199 * 0.278688 / math.sqrt(17)),
+        ([0, 0, 40, 0, 10], 0.6, 2.0096 * math.sqrt(2 / 49) / math.sqrt(50)),
     ],
 )
-def test_interval_is_over_pairs(counts, elo, low, high):
+def test_interval_is_student_s_over_pairs(counts, score, margin):
     result = estimate_elo(pair_scores(counts))
+    expected = [score, score - margin, score + margin]
     np.testing.assert_allclose(
-        [result.elo, result.elo_low, result.elo_high], [elo, low, high], atol=0.06
+        [result.score, result.score_low, result.score_high], expected, atol=1e-5
     )
+    np.testing.assert_allclose(
+        [result.elo, result.elo_low, result.elo_high],
+        [elo_difference(s) for s in expected],
+        atol=0.01,
+    )
+
+
+def test_two_pairs_that_differ_say_next_to_nothing():
+    result = estimate_elo([0.5, 1.0])  # t is 12.7 with one degree of freedom
+    assert (result.score, result.score_low, result.score_high) == (0.75, 0, 1)
+
+
+@pytest.mark.parametrize("score", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("count", [1, 2, 50])
+def test_equal_pairs_leave_room_for_results_that_did_not_occur(score, count):
+    result = estimate_elo([score] * count)
+    # The chance of any other result at which `count` equal ones have one of 2.5%.
+    other = 1 - 0.025 ** (1 / count)
+    expected = [score - other * score, score + other * (1 - score)]
+    np.testing.assert_allclose([result.score_low, result.score_high], expected)
+
+
+def test_one_pair_that_differs_does_not_narrow_the_interval():
+    swept, nearly = estimate_elo([1.0] * 50), estimate_elo([1.0] * 49 + [0.75])
+    assert nearly.score_low < swept.score_low
+
+
+@pytest.mark.parametrize("chance", [0.02, 0.1, 0.5, 0.9, 0.98])
+@pytest.mark.parametrize("count", [3, 20, 50])
+def test_interval_holds_the_mean_in_at_least_93_percent_of_matches(chance, count):
+    # A pair is won with this chance and split otherwise: all matches, by their weight.
+    held = 0.0
+    for won in range(count + 1):
+        result = estimate_elo(pair_scores([0, 0, count - won, 0, won]))
+        weight = math.comb(count, won) * chance**won * (1 - chance) ** (count - won)
+        held += weight * (result.score_low <= (1 + chance) / 2 <= result.score_high)
+    assert held >= 0.93
 
 
 def test_clean_sweep_is_infinite_with_a_finite_bound():
@@ -39,10 +77,8 @@ def test_clean_sweep_is_infinite_with_a_finite_bound():
 
 
 def test_repeated_pairs_are_no_evidence():
-    scores = [0.5, 0.75] * 20
-    narrow, wide = estimate_elo(scores), estimate_elo(scores, num_distinct=10)
-    ratio = (wide.score_high - wide.score) / (narrow.score_high - narrow.score)
-    np.testing.assert_allclose(ratio, 2)  # a quarter of the evidence
+    scores = [0.5, 0.75] * 5
+    assert estimate_elo(scores * 4, num_distinct=10) == estimate_elo(scores)
 
 
 def test_bad_scores_are_refused():

@@ -1,4 +1,4 @@
-"""The published record of tic-tac-toe searches, reproduced."""
+"""The recorded set of tic-tac-toe searches, reproduced."""
 
 import pytest
 

@@ -24,7 +24,7 @@ def match(env, first, second, games, opening_plies):
     )
 
 
-# R64: whoever moves first and plays 1, 1, 1, 1 wins against 2, 2, 2.
+# Whoever moves first and plays 1, 1, 1, 1 wins against 2, 2, 2.
 def test_columns_decide_and_both_seats_are_told_apart():
     env = envs.make("connect_four")
     left = scripted_player([7, 6, 5, 4, 3, 2, 1])
@@ -36,7 +36,7 @@ def test_columns_decide_and_both_seats_are_told_apart():
     assert result.estimate.score == 0.5
 
 
-# R64: the same player on both sides.
+# The same player on both sides.
 def test_player_against_itself_scores_one_half():
     env = envs.make("connect_four")
     result = match(env, random_player(), random_player(), 100, 2)
@@ -47,7 +47,7 @@ def test_player_against_itself_scores_one_half():
     assert result.total.wins == result.total.losses
 
 
-# R58: without openings two deterministic players have two games to play.
+# Without openings two deterministic players have two games to play.
 def test_repeated_games_are_counted_and_warned_of():
     agent, other = net_agent("connect_four", 0), net_agent("connect_four", 1)
     players = raw_player(agent, name="a"), raw_player(other, name="b")

@@ -23,7 +23,7 @@ def result_of(points, truncated=None):
     return match_result(envs.make("tic_tac_toe"), FIRST, SECOND, pairs, 2)
 
 
-# R64: three wins, one loss, two draws, seen from either side.
+# Three wins, one loss, two draws, seen from either side.
 def test_counts_stand_under_their_names_from_both_sides():
     points = np.array([[1, 1, 0.5], [1, 0, 0.5]])
     total = result_of(points).total

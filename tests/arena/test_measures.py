@@ -97,7 +97,7 @@ def test_sweep_against_an_opponent_measures_every_setting():
     assert all(0.5 < p.low <= p.value <= p.high for p in result.points)
 
 
-# R22: PUCT costs no more than twice as much as Gumbel; here it costs less.
+# PUCT costs no more than twice as much as Gumbel; here it costs less.
 def test_our_visits_equal_those_of_mctx_in_less_time_and_memory():
     result = compare_searches(
         ENV,

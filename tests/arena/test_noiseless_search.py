@@ -13,7 +13,7 @@ from jaxsearch.search.policy_names import policy_names
 from tests.arena.agents import net_agent
 
 
-# R16: the priors at the root are the masked softmax of the net, for every seed.
+# The priors at the root are the masked softmax of the net, for every seed.
 def test_root_priors_are_those_of_the_net():
     agent = net_agent("connect_four")
     # Plies enough that some columns are full.
@@ -33,7 +33,7 @@ def test_root_priors_are_those_of_the_net():
         )
 
 
-# R16: zero logits and values tie everywhere. The first of equal actions is followed by
+# Zero logits and values tie everywhere. The first of equal actions is followed by
 # puct, a random one by mctx-puct.
 @pytest.mark.parametrize(("search", "depends"), [("puct", False), ("mctx-puct", True)])
 def test_visits_depend_on_the_key_where_ties_are_broken_at_random(search, depends):
@@ -54,7 +54,6 @@ def test_visits_depend_on_the_key_where_ties_are_broken_at_random(search, depend
     assert (len(weights) > 1) == depends
 
 
-# R16
 @pytest.mark.parametrize("search", policy_names())
 def test_move_without_ties_is_the_same_for_every_key(search):
     agent = net_agent("connect_four")

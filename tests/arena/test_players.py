@@ -26,7 +26,7 @@ def choices(player, states, seeds=(0,)):
     return [np.asarray(choose(player.params, jax.random.key(s), states)) for s in seeds]
 
 
-# R16: nothing is left of the noise of self-play.
+# Nothing is left of the noise of self-play.
 @pytest.mark.parametrize("search", policy_names())
 def test_search_player_chooses_the_same_whatever_the_seed(search):
     agent = net_agent("connect_four")

@@ -255,7 +255,56 @@ class VersionIsMissing(_Game):
     version = None
 
 
+class StateIsAPlainTuple(_Game):
+    def init(self, key=None):
+        return tuple(dataclasses.asdict(super().init(key)).values())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Unregistered(envs.TicTacToeState):
+    pass
+
+
+class StateIsNotRegistered(_Game):
+    def init(self, key=None):
+        return Unregistered(**vars(super().init(key)))
+
+
+class PlayerIsAPythonNumber(_Game):
+    def init(self, key=None):
+        return dataclasses.replace(super().init(key), current_player=0)
+
+
+class FieldIsNone(_Game):
+    def init(self, key=None):
+        return dataclasses.replace(super().init(key), truncated=None)
+
+
+class BoardIsAString(_Game):
+    def init(self, key=None):
+        return dataclasses.replace(super().init(key), board="." * 9)
+
+
+class MaskIsFloat(_Game):
+    def init(self, key=None):
+        state = super().init(key)
+        mask = state.legal_action_mask.astype(jnp.float32)
+        return dataclasses.replace(state, legal_action_mask=mask)
+
+
+class StartHasNoRewards(_Game):
+    def init(self, key=None):
+        return dataclasses.replace(super().init(key), rewards=jnp.float32(0))
+
+
 CAUGHT = {
+    StateIsAPlainTuple: "init must give a subclass of envs.State, got tuple",
+    StateIsNotRegistered: "put @jax.tree_util.register_dataclass over Unregistered",
+    PlayerIsAPythonNumber: r"current_player must be int32 of shape \(\), got 0",
+    FieldIsNone: r"truncated must be bool of shape \(\), got None",
+    BoardIsAString: r"a state must hold arrays only, got '.*' in \.board",
+    MaskIsFloat: r"legal_action_mask must be bool of shape \(9,\), got float32",
+    StartHasNoRewards: r"rewards must be float32 of shape \(2,\), got .* shape \(\)",
     FinishedStateKeepsItsMask: "a legal action exactly while it is unfinished",
     NoLegalActionInAnUnfinishedState: "a legal action exactly while it is unfinished",
     RewardsDoNotSumToZero: "rewards of two players must sum to zero",

@@ -1,4 +1,5 @@
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -20,7 +21,7 @@ def test_every_game_file_is_registered():
     subclasses = {
         f"envs.{path.stem}"
         for path in folder.glob("*.py")
-        if "(Env[" in path.read_text()
+        if re.search(r"\((envs\.)?Env\[", path.read_text())
     }
     assert subclasses == games
 

@@ -49,7 +49,7 @@ def save(folder, *steps):
         return checkpoints.steps
 
 
-# R47: moments, count and counters are there, so the next step is the same.
+# Moments, count and counters are there, so the next step is the same.
 def test_state_comes_back_bit_for_bit_and_the_next_step_is_the_same(tmp_path):
     save(tmp_path, 7)
     with Checkpoints(tmp_path) as checkpoints:
@@ -85,7 +85,7 @@ def load(folder):
         return checkpoints.load_newest(agent=agent, state=example_state(0))
 
 
-# R49: whatever file of the newest checkpoint is cut short or lost.
+# Whatever file of the newest checkpoint is cut short or lost.
 @pytest.mark.parametrize("how", ["cut", "deleted"])
 def test_damage_to_any_file_of_the_newest_falls_back_and_is_named(tmp_path, capfd, how):
     save(tmp_path, 1, 2)
@@ -168,7 +168,7 @@ def save_without_end(folder, saved):
             saved.value = step
 
 
-# R49: each kill comes in the middle of a save, or in the moment after it.
+# Each kill comes in the middle of a save, or in the moment after it.
 def test_kills_while_saving_cost_no_checkpoint(tmp_path):
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload([__name__])

@@ -24,7 +24,7 @@ def make_plies(observation, mask, policy):
     )
 
 
-# R50: a stone in the second column; under the mirror it stands in the sixth.
+# A stone in the second column; under the mirror it stands in the sixth.
 def test_board_mask_and_policy_are_mirrored_together():
     env = envs.make("connect_four")
     state = env.step(env.init(), 1)

@@ -48,7 +48,7 @@ def outcomes_of(plies, capacity=None):
     return replay.outcomes(replay.insert(window, plies))
 
 
-# R53:  X wins with 0, 1, 2 on the top row;  the other game fills the board.
+# X wins with 0, 1, 2 on the top row; the other game fills the board.
 @pytest.mark.parametrize(
     ("actions", "expected"),
     [([0, 3, 1, 4, 2], [1, -1, 1, -1, 1]), ([0, 1, 2, 4, 3, 5, 7, 6, 8], [0] * 9)],

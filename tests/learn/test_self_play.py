@@ -105,7 +105,7 @@ def start_from(board):
     return ENV.from_text("/".join("".join(row) for row in cells))
 
 
-# R41: in game 0 the first player fills the top row with the fifth move, game 1 goes on.
+# In game 0 the first player fills the top row with the fifth move, game 1 goes on.
 #
 #   X X X      X O X
 #   O O .      . X .
@@ -130,7 +130,7 @@ def test_reward_of_the_last_move_is_delivered_once_and_the_board_stays():
     np.testing.assert_array_equal(boards[5][0], boards[4][0])
 
 
-# R41: self-play keeps no finished board; the record before it and the move give it.
+# Self-play keeps no finished board; the record before it and the move give it.
 def test_reward_of_a_replaced_game_is_recorded_once():
     def scripted(params, key, root, recurrent_fn, invalid_actions):
         action = jax.vmap(lambda line, number: line[number])(

@@ -113,7 +113,7 @@ def test_changed_embedding_is_refused(change, parts):
 
 
 def test_unknown_search_is_refused_with_the_names_there_are():
-    with refused("unknown search 'mcts'", *map(repr, policy_names())):
+    with refused("unknown search 'mcts': choose one of puct, mctx-puct, mctx-gumbel"):
         policy_named("mcts")
 
 

@@ -1,4 +1,4 @@
-"""R25: a search is compiled once; tests/test_train.py starts a program twice."""
+"""A search is compiled once; tests/test_train.py starts a program twice."""
 
 import jax
 import numpy as np

@@ -43,7 +43,7 @@ def test_copies_of_the_whole_tree_are_found_where_there_are_some():
     assert len(whole_tree_copies(mctx_puct_policy)) > 4
 
 
-# R22: all take turns, so that a slow spell of the machine strikes them alike.
+# All take turns, so that a slow spell of the machine strikes them alike.
 @pytest.mark.slow
 def test_time_stays_below_twice_gumbel_and_grows_less_than_the_actions():
     sizes = (7, 82, 362)

@@ -54,7 +54,7 @@ def test_action_is_that_of_mctx(temperature):
     np.testing.assert_array_equal(ours, theirs)
 
 
-# R17: here mctx plays illegal actions, and legal ones that it never visited.
+# Here mctx plays illegal actions, and legal ones that it never visited.
 @pytest.mark.parametrize("temperature", [30.0, 1e9, np.inf])
 def test_no_temperature_makes_an_illegal_action_playable(temperature):
     ours, theirs, visited, illegal = play_at(temperature)
@@ -67,7 +67,7 @@ def test_no_temperature_makes_an_illegal_action_playable(temperature):
     np.testing.assert_array_equal(ours[same], theirs[same])
 
 
-# R02: mctx multiplies the value of a finished position by 0, which NaN survives.
+# Mctx multiplies the value of a finished position by 0, which NaN survives.
 @pytest.mark.parametrize(
     ("policy", "spreads"),
     [(mctx_puct_policy, True), (mctx_gumbel_policy, True), (puct_policy, False)],

@@ -1,4 +1,4 @@
-"""R17: the choice of a move from visits, at every temperature."""
+"""The choice of a move from visits, at every temperature."""
 
 import jax
 import jax.numpy as jnp

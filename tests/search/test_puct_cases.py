@@ -23,7 +23,7 @@ LOWEST = np.finfo(np.float32).min  # the logit of an illegal action
 ONLY_FIRST_OF_3 = np.array([[False, True, True]])
 
 
-# R01: one legal action a state, rewards from the view of each mover.
+# One legal action a state, rewards from the view of each mover.
 #
 #   0 --(+0.5)--> 1 --(+0.25)--> 2 --(+1, end)--> 3
 @pytest.mark.parametrize(
@@ -43,7 +43,6 @@ def test_rewards_along_a_line_alternate_in_sign(num_simulations, value, qvalue):
     np.testing.assert_allclose(result["qvalues"], [[qvalue, 0, 0]], atol=1e-5)
 
 
-# R01
 def test_rewards_along_a_line_of_one_player_add_up():
     result = search(line_of_moves(opponent_moves_next=1), 3, ONLY_FIRST_OF_3)
     np.testing.assert_allclose(result["value"], [0.75])
@@ -60,8 +59,8 @@ def line_of_moves(opponent_moves_next):
     )
 
 
-# R02:  0 --a0 (+1, end)--> 1, whose value must not matter
-#       0 --a1-----------> 2 (value 0.1), which goes on to itself
+# 0 --a0 (+1, end)--> 1, whose value must not matter
+# 0 --a1-----------> 2 (value 0.1), which goes on to itself
 def test_value_of_a_finished_position_is_not_used():
     wrong_values = [7.0, -7.0, 1e6, np.nan]
     tables = [
@@ -79,7 +78,7 @@ def test_value_of_a_finished_position_is_not_used():
         np.testing.assert_allclose(result["value"], [0.82353], atol=1e-5)
 
 
-# R02: 3 * 0.9 / 3 is not 0.9 in float32.
+# 3 * 0.9 / 3 is not 0.9 in float32.
 def test_end_visited_again_keeps_its_reward_to_the_last_bit():
     tables = make_tables([[END] * 3] * 4, rewards=0.9, discounts=0)
     result = search(tables, 3, ONLY_FIRST_OF_3)
@@ -100,7 +99,7 @@ def test_revisited_end_is_not_evaluated_by_another_action():
     np.testing.assert_allclose(result["qvalues"], [[-15 / 16, 0]])
 
 
-# R04: nearly all of the prior is on the illegal action.
+# Nearly all of the prior is on the illegal action.
 def test_prior_on_an_illegal_action_goes_to_the_legal_ones():
     tables = make_tables([[END] * 3] * 4, discounts=0, prior_logits=[1000, 0, 0])
     result = search(tables, 16, np.array([[True, False, False]]))
@@ -109,7 +108,6 @@ def test_prior_on_an_illegal_action_goes_to_the_legal_ones():
     assert result["action"][0] in (1, 2)
 
 
-# R05
 def test_only_legal_action_is_played_whatever_its_prior():
     tables = make_tables([[0] * 5], prior_logits=[1e9, 1e9, 1e9, 1e9, -1e9])
     result = search(tables, 8, np.array([[True, True, True, True, False]]))
@@ -117,7 +115,7 @@ def test_only_legal_action_is_played_whatever_its_prior():
     assert result["action"] == [4]
 
 
-# R05: every legal move loses. On a fixed scale an unvisited illegal action, at 0, looks
+# Every legal move loses. On a fixed scale an unvisited illegal action, at 0, looks
 # better than all of them; by parent and siblings it looks like the worst of them.
 @pytest.mark.parametrize(
     "qtransform",
@@ -137,7 +135,7 @@ def test_illegal_actions_are_never_visited_when_every_legal_one_loses(qtransform
     assert not illegal[np.arange(1000), result["action"]].any()
 
 
-# R07: a bandit, rewards 0, 1, -1.
+# A bandit, rewards 0, 1, -1.
 @pytest.mark.parametrize(
     ("num_simulations", "visit_counts"),
     [
@@ -169,7 +167,6 @@ def test_bandit_visits_are_those_worked_out(num_simulations, visit_counts):
     np.testing.assert_array_equal(tree.visits[:, tree.ROOT], [num_simulations + 1])
 
 
-# R07
 def test_one_simulation_takes_the_highest_prior():
     tables = make_tables(
         [[END] * 3] * 4, discounts=0, prior_logits=np.log([0.2, 0.1, 0.7])
@@ -180,14 +177,12 @@ def test_one_simulation_takes_the_highest_prior():
     assert result["action"] == [2]
 
 
-# R07
 def test_zero_simulations_are_refused():
     tables = make_tables([[0, 0]])
     with pytest.raises(ValueError, match=r"num_simulations .* at least 1, got 0"):
         puct_policy(tables, jax.random.key(0), root_of(tables), recurrent_fn, 0)
 
 
-# R10
 def test_rows_of_a_batch_do_not_touch_each_other():
     random = np.random.default_rng(10)
     tables = random_tables(random, 8, 5, terminals=0.1, rewards=0.3, illegal=0.2)
@@ -213,7 +208,6 @@ def test_rows_of_a_batch_do_not_touch_each_other():
     assert np.abs(beside_large_values["qvalues"][3]).max() > 100
 
 
-# R20
 @pytest.mark.parametrize(
     ("num_simulations", "fewest", "most"), [(4, 1, 1), (40, 10, 10), (6, 1, 2)]
 )
@@ -225,7 +219,7 @@ def test_flat_game_is_searched_evenly(num_simulations, fewest, most):
     assert visit_counts.max() == most
 
 
-# R20: what the documentation says of ties, and the same key gives the same result.
+# What the documentation says of ties, and the same key gives the same result.
 def test_first_of_equal_actions_is_searched_first():
     tables = make_tables([[1] * 4, [1] * 4], discounts=0)
     for seed in range(20):

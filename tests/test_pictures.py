@@ -1,0 +1,51 @@
+"""What the pictures say of themselves."""
+
+import matplotlib.figure
+import pytest
+
+from jaxsearch.arena.sweep import SweepPoint, SweepResult, draw_heat_map
+from jaxsearch.learn.metrics import plot_curves
+
+FIGURES = [
+    *("seconds", "policy_divergence", "value", "game_length"),
+    *("first_wins", "second_wins", "draws"),
+]
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """The figures that are saved."""
+    figures = []
+
+    def savefig(figure, path, **options):
+        path.touch()
+        figures.append(figure)
+
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", savefig)
+    return figures
+
+
+def test_curves_say_how_they_are_smoothed(saved, tmp_path):
+    plot_curves([dict.fromkeys(FIGURES, float(n)) for n in range(3)], tmp_path / "c")
+    assert "running mean of 9 iterations" in saved[0].get_supxlabel()
+
+
+@pytest.mark.parametrize(
+    ("measure", "label"),
+    [
+        ("share of solved positions kept", "share of solved positions kept, %"),
+        ("score against runs/other?search=puct&sims=128", "score, %"),
+    ],
+)
+def test_heat_map_names_its_colours(saved, tmp_path, measure, label):
+    point = SweepPoint(simulations=8, c_puct=1.0, value=0.5, low=0.4, high=0.6)
+    result = SweepResult(
+        player="runs/a",
+        measure=measure,
+        simulations=(8,),
+        c_puct=(1.0,),
+        points=(point,),
+    )
+    draw_heat_map(result, tmp_path / "s")
+    _, colours = saved[0].axes
+    assert colours.get_ylabel() == label
