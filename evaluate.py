@@ -13,7 +13,7 @@ A player is a short text:
     uct:sims=400&c=4                          search with random games, no net
     runs/c4?search=raw                        the net of a run folder alone
     runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search: puct, mctx-puct
-                                              or mctx-gumbel
+                                              gumbel or mctx-gumbel
 
 A run plays the game of its own stored configuration, with its options. Bad input ends
 the program with exit code 2 before anything is measured or written.

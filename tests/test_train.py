@@ -296,7 +296,8 @@ def kept_everything(env, player):
         ("--dtype float16", "unknown dtype 'float16'"),
         (
             "--search alpha-beta",
-            "unknown search 'alpha-beta': choose one of puct, mctx-puct, mctx-gumbel\n",
+            "unknown search 'alpha-beta': choose one of gumbel, puct, mctx-puct, "
+            "mctx-gumbel\n",
         ),
         ("--simulations 0", "--simulations must be above 0, got 0"),
         ("--simulations -1", "--simulations must be above 0, got -1"),

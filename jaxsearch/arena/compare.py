@@ -1,4 +1,4 @@
-"""Our PUCT beside mctx's searches: the same visits? how long? how much memory?"""
+"""Our searches beside mctx's: the same visits? how long? how much memory?"""
 
 import statistics
 import time
@@ -12,7 +12,7 @@ from jaxsearch.arena.noiseless_search import noiseless_search
 from jaxsearch.arena.openings import random_openings
 from jaxsearch.search.two_player import EvaluateFn
 
-SEARCHES = ("puct", "mctx-puct", "mctx-gumbel")
+SEARCHES = ("puct", "gumbel", "mctx-puct", "mctx-gumbel")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class SearchCost:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Three searches of the same roots. Gumbel chooses otherwise: only its cost counts.
+    """Four searches of the same roots. Gumbel chooses otherwise: only its cost counts.
 
     `equal_rows` is the share of roots for which puct and mctx-puct visited every action
     equally often.

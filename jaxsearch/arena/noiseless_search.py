@@ -42,7 +42,7 @@ def noiseless_search(
       search: one of `policy_names()`.
       num_simulations: of each search.
       temperature: of the move choice; 0 takes the most visited action, the key deciding
-        between equals. mctx-gumbel plays its own choice and takes none but 0.
+        between equals. The Gumbel searches play their own choice and take only 0.
 
     Raises:
       ValueError: an unknown search, no simulations, a temperature that does not fit.
@@ -55,10 +55,10 @@ def noiseless_search(
         )
     if not temperature >= 0:
         raise ValueError(f"temperature must be 0 or more, got {temperature}")
-    if search == "mctx-gumbel":
+    if search in ("gumbel", "mctx-gumbel"):
         if temperature:
             raise ValueError(
-                f"mctx-gumbel chooses its move itself and takes no temperature, got "
+                f"{search} chooses its move itself and takes no temperature, got "
                 f"{temperature}; leave it out or take another search"
             )
         quiet: dict[str, Any] = {"gumbel_scale": 0.0}

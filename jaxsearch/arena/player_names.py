@@ -153,6 +153,7 @@ _TEMPERATURE: _Option = (_not_negative, f"a number from 0 to {MOST_FLOAT:g}")
 _WITHOUT_NET = ("random", "uct")
 
 _SEARCH_OPTIONS: dict[str, dict[str, _Option]] = {
+    "gumbel": {"sims": _SIMS},
     "puct": {"sims": _SIMS, "c_puct": _CONSTANT, "temperature": _TEMPERATURE},
     "mctx-puct": {"sims": _SIMS, "temperature": _TEMPERATURE},
     "mctx-gumbel": {"sims": _SIMS},

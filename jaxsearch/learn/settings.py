@@ -21,8 +21,8 @@ class Settings:
     devices: int = 1
     """Devices to use: each plays its share of the games and learns from its share."""
 
-    search: str = "mctx-gumbel"
-    """Search of self-play: mctx-gumbel, puct or mctx-puct."""
+    search: str = "gumbel"
+    """Search of self-play: gumbel, puct, or mctx-gumbel and mctx-puct to compare."""
     simulations: int = 32
     """Simulations for each move of self-play."""
     games: int = 128

@@ -186,7 +186,7 @@ def _order(noisy_logits, num_considered, most):
     """Numbers [B, A], the higher the earlier, 0 for actions not to be considered."""
     most = min(most, noisy_logits.shape[1])
     _, best = jax.lax.top_k(noisy_logits, most)
-    places = jnp.arange(most)
+    places = jnp.arange(most)[None, :]
     numbers = jnp.where(places < num_considered[:, None], most - places, 0)
     return jax.vmap(lambda row, i, n: row.at[i].set(n))(
         jnp.zeros_like(noisy_logits), best, numbers.astype(noisy_logits.dtype)
@@ -207,13 +207,14 @@ def _root_score(node: NodeStatistics, *, visits_table, qtransform):
 
 def _interior_score(node: NodeStatistics, *, qtransform):
     """How far the share of visits is below the improved policy (equation 14)."""
-    bonus = qtransform(node)
-    bonus = bonus - jnp.max(bonus, axis=1, keepdims=True)
-    weights = node.prior_probs * jnp.exp(bonus)
+    # Empty columns have no part in the policy, however high the mixed value is.
+    bonus = jnp.where(node.prior_probs > 0, qtransform(node), -jnp.inf)
+    bonus = jnp.exp(bonus - jnp.max(bonus, axis=1, keepdims=True))
+    weights = node.prior_probs * bonus
     visited = node.visit_counts > 0
     # All unvisited actions have the bonus of column 0, the best of them.
     rest = 1 - jnp.sum(jnp.where(visited, node.prior_probs, 0), axis=1)
-    rest = jnp.maximum(rest, node.prior_probs[:, 0]) * jnp.exp(bonus[:, 0])
+    rest = jnp.maximum(rest, node.prior_probs[:, 0]) * bonus[:, 0]
     total = jnp.sum(jnp.where(visited, weights, 0), axis=1) + rest
     visits = node.visit_counts
     shares = visits / (1 + jnp.sum(visits, axis=1, keepdims=True))

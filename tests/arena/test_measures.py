@@ -111,8 +111,9 @@ def test_our_visits_equal_those_of_mctx_in_less_time_and_memory():
     )
     assert result.equal_rows == 1.0
     ours, *others = result.costs
-    assert [cost.search for cost in others] == ["mctx-puct", "mctx-gumbel"]
+    assert [cost.search for cost in others] == ["gumbel", "mctx-puct", "mctx-gumbel"]
     for other in others:
         assert ours.seconds < 2 * other.seconds
+    for other in others[1:]:
         assert ours.tree_bytes < other.tree_bytes
         assert ours.bytes_per_node == ours.tree_bytes / (64 * 17)

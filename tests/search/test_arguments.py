@@ -8,7 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsearch import mctx_gumbel_policy, mctx_puct_policy, puct_policy
+from jaxsearch import (
+    gumbel_policy,
+    mctx_gumbel_policy,
+    mctx_puct_policy,
+    puct_policy,
+)
 from jaxsearch.search.policy_names import policy_named, policy_names
 from tests.search.table_model import make_tables, recurrent_fn, root_of
 
@@ -40,7 +45,9 @@ def test_fitting_arguments_are_accepted():
     assert output.action_weights.shape == (3, 2)
 
 
-@pytest.mark.parametrize("policy", [puct_policy, mctx_puct_policy, mctx_gumbel_policy])
+@pytest.mark.parametrize(
+    "policy", [puct_policy, gumbel_policy, mctx_puct_policy, mctx_gumbel_policy]
+)
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
@@ -113,13 +120,16 @@ def test_changed_embedding_is_refused(change, parts):
 
 
 def test_unknown_search_is_refused_with_the_names_there_are():
-    with refused("unknown search 'mcts': choose one of puct, mctx-puct, mctx-gumbel"):
+    with refused(
+        "unknown search 'mcts': choose one of gumbel, puct, mctx-puct, mctx-gumbel"
+    ):
         policy_named("mcts")
 
 
 def test_named_searches_are_the_policies():
     policies = [policy_named(name) for name in policy_names()]
-    assert policies == [puct_policy, mctx_puct_policy, mctx_gumbel_policy]
+    ours, theirs = [gumbel_policy, puct_policy], [mctx_puct_policy, mctx_gumbel_policy]
+    assert policies == ours + theirs
 
 
 def test_root_priors_of_another_shape_are_refused():

@@ -7,6 +7,7 @@ import pytest
 
 from jaxsearch import (
     NO_ACTION,
+    gumbel_policy,
     mctx_gumbel_policy,
     mctx_puct_policy,
     puct_policy,
@@ -78,7 +79,7 @@ def test_wide_node_is_searched_as_the_reference_does():
 
 @pytest.mark.parametrize(
     "policy",
-    [puct_policy, mctx_puct_policy, mctx_gumbel_policy],
+    [puct_policy, gumbel_policy, mctx_puct_policy, mctx_gumbel_policy],
     ids=lambda p: p.__name__,
 )
 def test_finished_root_has_no_action_and_leaves_the_others_alone(policy):
@@ -92,7 +93,7 @@ def test_finished_root_has_no_action_and_leaves_the_others_alone(policy):
     for name in ("action", "action_weights", "visit_counts", "qvalues", "value"):
         np.testing.assert_array_equal(result[name][[0, 2]], expected[name][[0, 2]])
     assert not any(np.isnan(value).any() for value in result.values())
-    if policy is puct_policy:  # mctx searches it nevertheless
+    if policy in (puct_policy, gumbel_policy):  # mctx searches it nevertheless
         np.testing.assert_array_equal(result["visit_counts"][1], np.zeros(4))
         np.testing.assert_array_equal(result["value"][1], tables.values[1, 0])
 
