@@ -1,9 +1,9 @@
-"""Search alone: our PUCT against mctx's policies, on a synthetic game.
+"""Search alone: our policies against mctx's, on a synthetic game.
 
     python -m benchmarks.search [--json FILE]
 
-Each line of JSON compares `puct_policy` with one of mctx's policies, on the same roots
-and all with their default options: simulations per second (of the whole batch; median
+Each line of JSON compares one of our policies with a rival, on the same roots and all
+with their default options: simulations per second (of the whole batch; median
 of five runs after compilation, the policies taking turns), their ratio, compile time
 and memory. A table follows at the end. Takes about four minutes on two CPU cores, most
 of which mctx needs.
@@ -27,25 +27,30 @@ from benchmarks.measure import Measurement, environment, measure
 from jaxsearch import backend
 from jaxsearch.search.policy_names import policy_named
 
-OURS = "puct"
+GUMBEL = ("gumbel", "mctx-gumbel")
+PUCT_OVER_GUMBEL = ("puct", "gumbel")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One size of search, and the policies to compare ours with."""
+    """One size of search, and the pairs of a policy of ours and its rival."""
 
     batch: int
     simulations: int
     actions: int
-    rivals: tuple[str, ...] = ("mctx-puct", "mctx-gumbel")
+    pairs: tuple[tuple[str, str], ...] = (
+        ("puct", "mctx-puct"),
+        GUMBEL,
+        PUCT_OVER_GUMBEL,
+    )
 
 
 # mctx's PUCT is left out where five runs of it would take many minutes.
 WORK = (
     Work(batch=256, simulations=32, actions=9),
     Work(batch=256, simulations=128, actions=82),
-    Work(batch=256, simulations=64, actions=362, rivals=("mctx-gumbel",)),
-    Work(batch=64, simulations=800, actions=82, rivals=("mctx-gumbel",)),
+    Work(batch=256, simulations=64, actions=362, pairs=(GUMBEL, PUCT_OVER_GUMBEL)),
+    Work(batch=64, simulations=800, actions=82, pairs=(GUMBEL, PUCT_OVER_GUMBEL)),
 )
 
 
@@ -76,26 +81,25 @@ def main(options: Options) -> None:
 
 
 def compare(work: Work, repeats: int) -> list[dict[str, Any]]:
-    """Measures one size of search; one result for each rival."""
+    """Measures one size of search; one result for each pair."""
     arguments = (
         synthetic_game.make_tables(work.actions),
         jax.random.key(0),
         synthetic_game.root_states(work.batch),
     )
-    programs = {
-        name: partial(_search, name, work.simulations) for name in (OURS, *work.rivals)
-    }
+    names = dict.fromkeys(name for pair in work.pairs for name in pair)
+    programs = {name: partial(_search, name, work.simulations) for name in names}
     measured = measure(programs, jax.device_put(arguments), repeats)
-    sizes = {k: v for k, v in asdict(work).items() if k != "rivals"}
-    ours = _figures(work, measured[OURS])
+    sizes = {k: v for k, v in asdict(work).items() if k != "pairs"}
+    figures = {name: _figures(work, measured[name]) for name in names}
     results = []
-    for rival in work.rivals:
-        theirs = _figures(work, measured[rival])
+    for policy, rival in work.pairs:
+        ours, theirs = figures[policy], figures[rival]
         speed = "simulations_per_second"
         results.append(
             {
                 **sizes,
-                "policy": OURS,
+                "policy": policy,
                 "rival": rival,
                 "ratio": round(ours[speed] / theirs[speed], 2),
                 **ours,
@@ -111,6 +115,7 @@ def table(results: list[dict[str, Any]]) -> Table:
         title="thousand simulations per second, ours and the rival's", box=SIMPLE
     )
     rows.add_column("BxNxA", no_wrap=True)
+    rows.add_column("policy", no_wrap=True)
     rows.add_column("rival", no_wrap=True)
     for heading in ("ours", "rival's", "ratio", "compile s", "MB"):
         rows.add_column(heading, justify="right", no_wrap=True)
@@ -121,6 +126,7 @@ def table(results: list[dict[str, Any]]) -> Table:
         }
         rows.add_row(
             "x".join(str(result[k]) for k in ("batch", "simulations", "actions")),
+            result["policy"],
             result["rival"],
             *(f"{speed / 1e3:.1f}" for speed in both["simulations_per_second"]),
             f"{result['ratio']:.1f}",

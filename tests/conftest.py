@@ -1,8 +1,21 @@
-"""A strict session: a guarded backend, four devices, no silent conversions."""
+"""A strict session: a guarded backend, four devices, no silent conversions.
+
+What was compiled once is kept for the other tests and their programs.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
 
 from jaxsearch import backend
 
 backend.protect()
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    compiled = tempfile.mkdtemp(prefix="jaxsearch-compiled-")
+    atexit.register(shutil.rmtree, compiled, ignore_errors=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = compiled
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 
 import jax  # noqa: E402
 

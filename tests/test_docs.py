@@ -9,7 +9,7 @@ from pathlib import Path
 import mctx
 import pytest
 
-from jaxsearch import puct_policy
+from jaxsearch import gumbel_policy, puct_policy
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,12 +32,17 @@ def test_examples_print_what_they_say(page):
 def test_table_of_options_names_those_of_each_policy():
     page = (ROOT / "docs/use_your_own_model.md").read_text()
     _, table = page.split("| option |")
-    told = [set(), set(), set()]
+    told = [set(), set(), set(), set()]
     for row in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (.*) \|$", table, re.MULTILINE):
         for options, cell in zip(told, row[1].split(" | "), strict=True):
             if cell != "no":
                 options |= set(re.findall(r"`(\w+)`", row[0]))
-    policies = (puct_policy, mctx.muzero_policy, mctx.gumbel_muzero_policy)
+    policies = (
+        puct_policy,
+        mctx.muzero_policy,
+        gumbel_policy,
+        mctx.gumbel_muzero_policy,
+    )
     for options, policy in zip(told, policies, strict=True):
         keywords = inspect.signature(policy).parameters.values()
         assert {p.name for p in keywords if p.kind == p.KEYWORD_ONLY} == options

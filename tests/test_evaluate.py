@@ -90,7 +90,7 @@ def test_help_names_every_game(command, capsys, monkeypatch):
         ("match random minimax --env nim", "unknown player 'minimax'"),
         ("match random uct:sims=0 --env nim", "sims"),
         ("match random random --env tic_tac_toe --opening-plies 9", "plies"),
-        ("positions", "positions needs a player, for example random, uct"),
+        ("positions", "positions needs one or more players, such as random, uct"),
         ("positions runs/missing", "there is no such run folder"),
         ("positions {run} --batch 0", "--batch must be above 0, got 0"),
         ("positions {run}?search=alpha", "unknown search 'alpha'"),

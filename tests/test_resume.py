@@ -156,6 +156,19 @@ def test_full_disk_leaves_the_checkpoints_and_is_told(run):
     assert iterations_of(run) == [*range(1, 9)]
 
 
+@pytest.mark.parametrize("text", ["", '{"env": "tic_t', "[]", '{"sims": 4}'])
+def test_run_with_a_damaged_configuration_is_left_alone(tmp_path, capsys, text):
+    config = tmp_path / "config.json"
+    config.write_text(text)
+    assert train.main(["--run", str(tmp_path), "--resume"]) == 2
+    captured = capsys.readouterr()
+    assert str(config) in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert list(tmp_path.iterdir()) == [config]
+    assert config.read_text() == text
+
+
 LOCK = """
 import sys, time
 from jaxsearch.learn.run_folder import RunFolder

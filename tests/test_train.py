@@ -378,19 +378,6 @@ def test_damaged_run_folder_is_one_clear_error(tmp_path, text, message):
         train.load_agent(tmp_path / "missing")
 
 
-@pytest.mark.parametrize("text", ["", '{"env": "tic_t', "[]", '{"sims": 4}'])
-def test_run_with_a_damaged_configuration_is_left_alone(tmp_path, capsys, text):
-    config = tmp_path / "config.json"
-    config.write_text(text)
-    assert train.main(["--run", str(tmp_path), "--resume"]) == 2
-    captured = capsys.readouterr()
-    assert str(config) in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
-    assert list(tmp_path.iterdir()) == [config]
-    assert config.read_text() == text
-
-
 def test_run_whose_checkpoints_are_all_damaged_is_refused(straight, tmp_path, capsys):
     run = tmp_path / "run"
     shutil.copytree(straight, run)

@@ -107,7 +107,10 @@ def compare_searches(
             sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
         )
 
-    visits = [np.asarray(program(*arguments)[0]) for program in programs]
+    visits = {
+        search: np.asarray(program(*arguments)[0])
+        for search, program in zip(SEARCHES, programs, strict=True)
+    }
     seconds = _time_in_turns(programs, arguments, repeats)
     costs = []
     for number, search in enumerate(SEARCHES):
@@ -127,7 +130,7 @@ def compare_searches(
         game=env.id,
         simulations=simulations,
         batch=batch,
-        equal_rows=float((visits[0] == visits[1]).all(axis=1).mean()),
+        equal_rows=float((visits["puct"] == visits["mctx-puct"]).all(axis=1).mean()),
         costs=tuple(costs),
     )
 
