@@ -20,6 +20,7 @@ import dataclasses
 import functools
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -379,6 +380,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"train.py: {error}; {again} --learning-rate {lower:g}", file=sys.stderr)
         return 1
     except OSError as error:
+        warnings.simplefilter("ignore")  # of what Orbax leaves unfinished
         print(f"train.py: cannot write: {error}; {again}", file=sys.stderr)
         return 1
     if trained is None:

@@ -8,14 +8,15 @@ import os
 import shutil
 import tempfile
 
-from jaxsearch import backend
-
-backend.protect()
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # JAX reads it when it is imported
     compiled = tempfile.mkdtemp(prefix="jaxsearch-compiled-")
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = compiled
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+
+from jaxsearch import backend
+
+backend.protect()
 
 import jax  # noqa: E402
 

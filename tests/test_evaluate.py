@@ -137,7 +137,13 @@ def test_runs_of_two_games_do_not_play_each_other(run_of, capsys):
 
 
 # The folder alone is enough, whatever the game.
-@pytest.mark.parametrize("game", envs.names())
+@pytest.mark.parametrize(
+    "game",
+    [
+        "nim",
+        *(pytest.param(g, marks=pytest.mark.slow) for g in envs.names() if g != "nim"),
+    ],
+)
 def test_run_of_every_game_plays_legal_moves(game, run_of, tmp_path):
     run, file = str(run_of(game)), tmp_path / "result.json"
     command = ["match", run, "random", "--games", "4", "--json", str(file)]

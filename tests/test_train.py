@@ -31,14 +31,9 @@ LAST = 200  # iterations of a whole run
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """An environment in which only the first run compiles."""
-    folder = tmp_path_factory.mktemp("compiled")
-    return os.environ | {
-        "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_NUM_CPU_DEVICES": "1",
-    }
+def cache():
+    """The environment of the programs: one device, the session's compiled programs."""
+    return os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
 
 
 def start_training(cache, run, *flags):
@@ -214,7 +209,9 @@ def test_signal_saves_and_says_how_to_go_on(straight, tmp_path, cache, number):
 
 # What the signal kept from being measured is measured on resuming.
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
+    "number",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+    ids=lambda s: s.name,
 )
 def test_signal_during_the_last_measurements_leaves_a_saved_run(
     straight, tmp_path, cache, number

@@ -1,5 +1,7 @@
 """Options of `puct_policy` beyond mctx's, and the inputs that it accepts."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -177,16 +179,17 @@ def test_root_priors_given_as_probabilities_are_used_as_they_are():
     probs = np.random.default_rng(6).dirichlet(np.ones(5), 32).astype(np.float32)
     root = root_of(tables)
 
-    def run(root, probs, **options):
+    @partial(jax.jit, static_argnames="dirichlet_fraction")
+    def run(root, probs, dirichlet_fraction):
         return puct_policy(
             tables,
             jax.random.key(0),
             root,
             recurrent_fn,
-            24,
+            8,
             illegal,
             root_prior_probs=probs,
-            **options,
+            dirichlet_fraction=dirichlet_fraction,
         ).search_tree
 
     tree = run(root, probs, dirichlet_fraction=0)
