@@ -112,7 +112,10 @@ def compare(work: Work, repeats: int) -> list[dict[str, Any]]:
 def table(results: list[dict[str, Any]]) -> Table:
     """The results for people: B searches side by side, N simulations, A actions."""
     rows = Table(
-        title="thousand simulations per second, ours and the rival's", box=SIMPLE
+        title="thousand simulations per second, ours and the rival's",
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
     rows.add_column("BxNxA", no_wrap=True)
     rows.add_column("policy", no_wrap=True)
