@@ -152,13 +152,10 @@ def gumbel_policy(
         -jnp.inf,
     )
     weights = jax.nn.softmax(jnp.where(legal, logits + completed, -jnp.inf), axis=1)
-    weights = jnp.where(tree.failed[:, None], tree.root_prior_probs, weights)
-    finished = tree.root_finished
+    action = jnp.argmax(scores, axis=1).astype(jnp.int32)
     return mctx.PolicyOutput(
-        action=jnp.where(
-            finished, NO_ACTION, jnp.argmax(scores, axis=1).astype(jnp.int32)
-        ),
-        action_weights=jnp.where(finished[:, None], 0, weights),
+        action=jnp.where(tree.root_finished, NO_ACTION, action),
+        action_weights=tree.or_fallback(weights),
         search_tree=tree,
     )
 

@@ -145,10 +145,7 @@ def puct_policy(
         row_parameters=c_puct,
         count_root_evaluation=count_root_evaluation,
     )
-    action_weights = jnp.where(
-        tree.failed[:, None], tree.root_prior_probs, tree.summary().visit_probs
-    )
-    action_weights = jnp.where(tree.root_finished[:, None], 0, action_weights)
+    action_weights = tree.or_fallback(tree.summary().visit_probs)
     return mctx.PolicyOutput(
         action=sample_action(action_key, action_weights, temperature),
         action_weights=action_weights,

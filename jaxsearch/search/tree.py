@@ -46,8 +46,8 @@ class Tree:
     value_sums: jax.Array  # [B, N] float: raw value plus all returns from below
     num_children: jax.Array  # [B, N] int32: children visited
     last_child: jax.Array  # [B, N] int32: the newest child, or NO_CHILD
-    # Of the root's actions in the order given to the search, if one was.
-    unvisited_prior_probs: jax.Array  # [B, N, A] float: 0 where illegal or visited
+    # 0 where illegal or visited; at the root the numbers of `root_order`, if given.
+    unvisited_prior_probs: jax.Array  # [B, N, A] float
     next_action: jax.Array  # [B, N] int32: the unvisited action of highest prior
     next_prior_prob: jax.Array  # [B, N] float: its prior, 0 if none is left
     selected: jax.Array  # [B, N] int32: the child to go to next, or NO_CHILD: a new one
@@ -62,7 +62,7 @@ class Tree:
     qvalues: jax.Array  # [B, N] float: mean of reward + discount * return
     # Of the search.
     root_prior_probs: jax.Array  # [B, A] float: 0 where illegal
-    failed: jax.Array  # [B] bool: the model gave what is not a number; search stopped
+    failed: jax.Array  # [B] bool: stopped at a number that is not finite
 
     ROOT: ClassVar[int] = 0
     NO_PARENT: ClassVar[int] = -1
@@ -92,6 +92,12 @@ class Tree:
             return none.at[action].set(nodes, mode="drop")
 
         return jax.vmap(of_row)(self.parents, self.actions)
+
+    def or_fallback(self, action_weights: jax.Array) -> jax.Array:
+        """Weights [B, A]; where a search failed its priors, at a finished root 0."""
+        failed, finished = self.failed[:, None], self.root_finished[:, None]
+        weights = jnp.where(failed, self.root_prior_probs, action_weights)
+        return jnp.where(finished, 0, weights)
 
     def summary(self) -> SearchSummary:
         """Statistics of the roots, as mctx's `search_tree.summary()`."""

@@ -194,6 +194,11 @@ def _search(tables, key, illegal, c_puct, *, num_simulations, model, policy, opt
     output = policy(
         tables, key, root_of(tables), model, num_simulations, illegal, **options
     )
+    return result_of(output)
+
+
+def result_of(output: mctx.PolicyOutput) -> dict[str, Any]:
+    """What a search of any policy came to."""
     summary = output.search_tree.summary()
     return {
         "action": output.action,

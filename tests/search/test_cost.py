@@ -13,7 +13,12 @@ import jax
 import numpy as np
 import pytest
 
-from jaxsearch import mctx_gumbel_policy, mctx_puct_policy, puct_policy
+from jaxsearch import (
+    gumbel_policy,
+    mctx_gumbel_policy,
+    mctx_puct_policy,
+    puct_policy,
+)
 from tests.search.table_model import make_tables, random_tables, recurrent_fn, root_of
 
 BATCH_SIZE, NUM_ACTIONS, NUM_SIMULATIONS = 12, 23, 40
@@ -34,8 +39,9 @@ def whole_tree_copies(policy) -> list[str]:
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="reads a CPU's program")
-def test_no_instruction_copies_the_whole_tree():
-    assert whole_tree_copies(puct_policy) == []
+@pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])
+def test_no_instruction_copies_the_whole_tree(policy):
+    assert whole_tree_copies(policy) == []
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="reads a CPU's program")

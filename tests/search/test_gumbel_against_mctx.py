@@ -21,6 +21,7 @@ from tests.search.table_model import (
     random_mask,
     random_tables,
     recurrent_fn,
+    result_of,
     root_of,
     with_finished_value,
 )
@@ -105,7 +106,7 @@ def _ours(tables, key, illegal, case):
         gumbel_scale=case.gumbel_scale,
         qtransform=partial(qtransform_completed_by_mix_value, **dict(case.qtransform)),
     )
-    return _result(output)
+    return result_of(output)
 
 
 @partial(jax.jit, static_argnames="case")
@@ -124,18 +125,7 @@ def _mctx(tables, key, illegal, case):
             mctx.qtransform_completed_by_mix_value, **dict(case.qtransform)
         ),
     )
-    return _result(output)
-
-
-def _result(output):
-    summary = output.search_tree.summary()
-    return {
-        "action": output.action,
-        "action_weights": output.action_weights,
-        "visit_counts": summary.visit_counts,
-        "value": summary.value,
-        "qvalues": summary.qvalues,
-    }
+    return result_of(output)
 
 
 @pytest.mark.parametrize("num_considered", [1, 2, 3, 7, 16])

@@ -20,6 +20,7 @@ from tests.search.table_model import (
     random_tables,
     recurrent_fn,
     reference_search,
+    result_of,
     root_of,
     with_finished_value,
 )
@@ -189,13 +190,7 @@ def _search_with_mctx(tables, key, illegal, temperature, case):
 
 
 def _result(output, visits, parents, actions):
-    summary = output.search_tree.summary()
-    return {
-        "action": output.action,
-        "action_weights": output.action_weights,
-        "visit_counts": summary.visit_counts,
-        "value": summary.value,
-        "qvalues": summary.qvalues,
+    return result_of(output) | {
         "visits": visits,
         "parents": parents,
         "actions": actions,
