@@ -26,7 +26,8 @@ from jax.experimental import io_callback
 from jaxsearch.arena.hashed_evaluation import hash_rows
 from jaxsearch.arena.splitmix_games import SplitMixGames
 from jaxsearch.search.mctx_policies import mctx_puct_policy
-from jaxsearch.search.puct import puct_policy, puct_scores, qtransform_fixed_scale
+from jaxsearch.search.puct import PuctRule, puct_policy
+from jaxsearch.search.qtransforms import ConstantUrgency, qtransform_fixed_scale
 from jaxsearch.search.select import NodeStatistics
 
 GAME = "tic_tac_toe"
@@ -183,7 +184,8 @@ def root_statistics(
             _recurrent_fn(env, evaluate),
             budget - 1,
             ~root.embedding[0].legal_action_mask,
-            qtransform=partial(qtransform_fixed_scale, first_play_urgency=0.5),
+            qtransform=qtransform_fixed_scale,
+            first_play_urgency=ConstantUrgency(0.5),
             c_puct=record["search"]["c_puct"],
             dirichlet_fraction=0.0,
             root_prior_probs=prior_probs,
@@ -294,19 +296,12 @@ def _check_worked_score(example: dict[str, Any]) -> WorkedScore:
         node_value=jnp.zeros(1),
         raw_value=jnp.zeros(1),
         node_visits=jnp.array([example["parent_visits"]]),
-        actions=None,
         num_actions=1,
         rows=jnp.zeros(1, jnp.int32),
-        row_parameters=None,
+        row_parameters=jnp.array([example["c_puct"]]),
     )
-    scores = puct_scores(
-        node,
-        jnp.array([example["c_puct"]]),
-        partial(
-            qtransform_fixed_scale,
-            first_play_urgency=example.get("unvisited_value", 0.0),
-        ),
-    )
+    urgency = ConstantUrgency(example.get("unvisited_value", 0.0))
+    scores = PuctRule(qtransform_fixed_scale, urgency).scores(node)
     return WorkedScore(
         prior=prior,
         visits=visits,

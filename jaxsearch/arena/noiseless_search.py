@@ -12,7 +12,7 @@ import mctx
 from jax.typing import ArrayLike
 
 from jaxsearch.search.policy_names import policy_named
-from jaxsearch.search.puct import qtransform_fixed_scale
+from jaxsearch.search.qtransforms import qtransform_fixed_scale
 from jaxsearch.search.two_player import EvaluateFn, two_player_model
 
 SearchFn = Callable[[Any, jax.Array, Any, ArrayLike | None], mctx.PolicyOutput]

@@ -7,27 +7,39 @@ from jaxsearch.search.gumbel import (
 from jaxsearch.search.loop import search
 from jaxsearch.search.mctx_policies import mctx_gumbel_policy, mctx_puct_policy
 from jaxsearch.search.moves import NO_ACTION, action_log_probs, sample_action
-from jaxsearch.search.puct import (
-    puct_policy,
+from jaxsearch.search.options import SearchOptions
+from jaxsearch.search.puct import puct_policy
+from jaxsearch.search.qtransforms import (
+    ConstantUrgency,
+    ParentUrgency,
+    VarianceScaling,
     qtransform_by_parent_and_siblings,
+    qtransform_by_tree_range,
     qtransform_fixed_scale,
 )
 from jaxsearch.search.select import NodeStatistics
+from jaxsearch.search.stopping import EarlyStop
 from jaxsearch.search.tree import SearchSummary, Tree
 from jaxsearch.search.two_player import TwoPlayerModel, two_player_model
 
 __all__ = [
     "NO_ACTION",
+    "ConstantUrgency",
+    "EarlyStop",
     "NodeStatistics",
+    "ParentUrgency",
+    "SearchOptions",
     "SearchSummary",
     "Tree",
     "TwoPlayerModel",
+    "VarianceScaling",
     "action_log_probs",
     "gumbel_policy",
     "mctx_gumbel_policy",
     "mctx_puct_policy",
     "puct_policy",
     "qtransform_by_parent_and_siblings",
+    "qtransform_by_tree_range",
     "qtransform_completed_by_mix_value",
     "qtransform_fixed_scale",
     "sample_action",

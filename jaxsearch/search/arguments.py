@@ -76,7 +76,7 @@ def check_numbers(**options: tuple[Any, float, float]) -> None:
 
 def check_output(output: mctx.RecurrentFnOutput, embedding: Any, tree: Tree) -> None:
     """Checks what the user's model returned, while tracing."""
-    batch_size, num_actions = tree.root_children.shape
+    batch_size, num_actions = tree.root_prior_probs.shape
     expected = {
         "prior_logits": (batch_size, num_actions),
         "value": (batch_size,),

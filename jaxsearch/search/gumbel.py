@@ -7,14 +7,12 @@ https://openreview.net/forum?id=bERaNdoegnO): the root is its algorithm 2, the c
 below it equation 14, the completed values appendix D.
 """
 
-import math
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 import mctx
-import numpy as np
 from jax.typing import ArrayLike
 
 from jaxsearch.search.arguments import (
@@ -25,9 +23,10 @@ from jaxsearch.search.arguments import (
 )
 from jaxsearch.search.loop import search
 from jaxsearch.search.moves import NO_ACTION
+from jaxsearch.search.options import SearchOptions
+from jaxsearch.search.qtransforms import QTransform
 from jaxsearch.search.root_priors import root_priors
-from jaxsearch.search.select import NodeStatistics, QTransform
-from jaxsearch.search.tree import Tree
+from jaxsearch.search.select import NodeStatistics, root_statistics
 
 
 def qtransform_completed_by_mix_value(
@@ -84,6 +83,7 @@ def gumbel_policy(
     qtransform: QTransform = qtransform_completed_by_mix_value,
     max_num_considered_actions: int = 16,
     gumbel_scale: ArrayLike = 1.0,
+    **options: Unpack[SearchOptions],
 ) -> mctx.PolicyOutput:
     """Searches B positions; arguments and defaults as `mctx.gumbel_muzero_policy`.
 
@@ -97,6 +97,9 @@ def gumbel_policy(
       max_num_considered_actions: the most actions visited at the root.
       gumbel_scale: scale of the noise that draws them; 0 for none, as wanted for
         playing and measuring.
+      options: see `jaxsearch.search.options.SearchOptions`. The halving of a row
+        follows its own budget. With a tree to go on with it counts the visits of this
+        search only.
 
     Returns:
       `mctx.PolicyOutput`: `action` [B] int32, the best of the most visited;
@@ -121,37 +124,45 @@ def gumbel_policy(
     logits = logits - jnp.max(jnp.where(legal, logits, -jnp.inf), axis=1, keepdims=True)
     logits = jnp.where(failed[:, None], 0, logits)
     noisy_logits = jnp.where(legal, gumbel_scale * noise + logits, -jnp.inf)
-    num_considered = jnp.minimum(jnp.sum(legal, axis=1), max_num_considered_actions)
-    visits_table = jnp.array(
-        [
-            considered_visits(count, num_simulations)
-            for count in range(min(max_num_considered_actions, logits.shape[1]) + 1)
-        ]
+    most = min(max_num_considered_actions, logits.shape[1])
+    most = min(most, options.get("max_children") or most)
+    num_considered = jnp.minimum(jnp.sum(legal, axis=1), most)
+    budgets = jnp.full_like(num_considered, num_simulations)
+    if (given := options.get("budgets")) is not None:
+        budgets = jnp.clip(jnp.asarray(given), 0, num_simulations).astype(jnp.int32)
+    inherited = jnp.zeros_like(noisy_logits, jnp.int32)
+    if (reused := options.get("tree")) is not None:
+        inherited = reused.summary().visit_counts.astype(jnp.int32)
+    order = _order(noisy_logits, num_considered, most)
+    halving = _Halving(
+        noisy_logits=jnp.where(order > 0, noisy_logits, -jnp.inf),
+        due=considered_visits(num_considered, budgets, num_simulations, most),
+        inherited=inherited,
     )
-
     tree = search(
         params,
         search_key,
         root=root,
         recurrent_fn=recurrent_fn,
-        root_score=partial(
-            _root_score, visits_table=visits_table, qtransform=qtransform
-        ),
+        root_score=partial(_root_score, qtransform=qtransform),
         interior_score=partial(_interior_score, qtransform=qtransform),
         num_simulations=num_simulations,
         max_depth=max_depth,
         invalid_actions=invalid_actions,
-        root_order=_order(noisy_logits, num_considered, max_num_considered_actions),
-        row_parameters=(noisy_logits, num_considered),
+        root_order=order,
+        row_parameters=halving,
+        **options,
     )
-    completed = qtransform(_root_statistics(tree))
-    visits = tree.summary().visit_counts
+    completed = qtransform(root_statistics(tree))
+    completed = jnp.where(tree.failed[:, None], 0, completed)
+    weights = jax.nn.softmax(jnp.where(legal, logits + completed, -jnp.inf), axis=1)
+    visits = tree.summary().visit_counts - inherited
+    visits = jnp.where(tree.playable, visits, -1)
     scores = jnp.where(
         visits == jnp.max(visits, axis=1, keepdims=True),
-        noisy_logits + jnp.where(tree.failed[:, None], 0, completed),
+        noisy_logits + completed,
         -jnp.inf,
     )
-    weights = jax.nn.softmax(jnp.where(legal, logits + completed, -jnp.inf), axis=1)
     action = jnp.argmax(scores, axis=1).astype(jnp.int32)
     return mctx.PolicyOutput(
         action=jnp.where(tree.root_finished, NO_ACTION, action),
@@ -160,28 +171,46 @@ def gumbel_policy(
     )
 
 
-def considered_visits(num_considered: int, num_simulations: int) -> np.ndarray:
-    """The visit count [num_simulations] that each simulation's root action must have.
+class _Halving(NamedTuple):
+    """What the choice at the root of each row reads."""
+
+    noisy_logits: jax.Array  # [B, A] float: -inf where not considered
+    due: jax.Array  # [B, N] int32: the visits that each simulation's action must have
+    inherited: jax.Array  # [B, A] int32: visits of earlier searches
+
+
+def considered_visits(
+    num_considered: jax.Array, budgets: jax.Array, num_simulations: int, most: int
+) -> jax.Array:
+    """The visit count [B, N] that each simulation's root action must have.
 
     Sequential halving: each phase visits the actions still considered equally often,
     then keeps half of them, at least two. For one action it is 0, 1, 2 and so on.
+
+    Args:
+      num_considered: [B], at most `most`.
+      budgets: [B], the simulations that the phases are laid out for.
+      num_simulations: N.
     """
-    if num_considered <= 1:
-        return np.arange(num_simulations)
-    num_phases = math.ceil(math.log2(num_considered))
-    sequence, visits = [], 0
-    while len(sequence) < num_simulations:
-        repeats = max(1, num_simulations // (num_phases * num_considered))
-        for _ in range(repeats):
-            sequence += [visits] * num_considered
-            visits += 1
-        num_considered = max(2, num_considered // 2)
-    return np.array(sequence[:num_simulations])
+    simulation = jnp.arange(num_simulations, dtype=jnp.int32)[None, :]
+    considered = jnp.maximum(num_considered, 2)[:, None]
+    halvings = range(1, max(2, most).bit_length() + 1)
+    num_phases = sum((considered > 2**i).astype(jnp.int32) for i in halvings) + 1
+    start = visits = jnp.zeros_like(considered)
+    due = jnp.zeros_like(start + simulation)
+    for _ in halvings:  # the last one goes on for ever
+        due = jnp.where(
+            simulation >= start, visits + (simulation - start) // considered, due
+        )
+        repeats = jnp.maximum(1, budgets[:, None] // (num_phases * considered))
+        start = start + repeats * considered
+        visits = visits + repeats
+        considered = jnp.maximum(2, considered // 2)
+    return jnp.where(num_considered[:, None] <= 1, simulation, due)
 
 
 def _order(noisy_logits, num_considered, most):
     """Numbers [B, A], the higher the earlier, 0 for actions not to be considered."""
-    most = min(most, noisy_logits.shape[1])
     _, best = jax.lax.top_k(noisy_logits, most)
     places = jnp.arange(most)[None, :]
     numbers = jnp.where(places < num_considered[:, None], most - places, 0)
@@ -190,16 +219,20 @@ def _order(noisy_logits, num_considered, most):
     )
 
 
-def _root_score(node: NodeStatistics, *, visits_table, qtransform):
+def _root_score(node: NodeStatistics, *, qtransform):
     """Noisy logits and Q of the actions with the visit count that is due."""
-    noisy_logits, num_considered = node.row_parameters
-    total = jnp.sum(node.visit_counts, axis=1)
-    last = visits_table.shape[1] - 1
-    due = visits_table[num_considered[node.rows], jnp.minimum(total, last)][:, None]
+    halving: _Halving = jax.tree.map(lambda x: x[node.rows], node.row_parameters)
     actions = jnp.minimum(jnp.asarray(node.actions), node.num_actions - 1)
-    noisy = jax.vmap(lambda row, action: row[action])(noisy_logits[node.rows], actions)
-    scores = jnp.where(node.visit_counts > 0, noisy + qtransform(node), 0)
-    return jnp.where(node.visit_counts == due, scores, -jnp.inf)
+    visited = node.visit_counts > 0
+    visits = node.visit_counts - jnp.where(
+        visited, jnp.take_along_axis(halving.inherited, actions, axis=1), 0
+    )
+    total = jnp.sum(visits, axis=1, keepdims=True)
+    last = halving.due.shape[1] - 1
+    due = jnp.take_along_axis(halving.due, jnp.minimum(total, last), axis=1)
+    noisy = jnp.take_along_axis(halving.noisy_logits, actions, axis=1)
+    scores = jnp.where(visited, noisy + qtransform(node), 0)
+    return jnp.where((visits == due) & (node.prior_probs > 0), scores, -jnp.inf)
 
 
 def _interior_score(node: NodeStatistics, *, qtransform):
@@ -217,21 +250,3 @@ def _interior_score(node: NodeStatistics, *, qtransform):
     shares = visits / (1 + jnp.sum(visits, axis=1, keepdims=True))
     scores = weights / total[:, None] - shares
     return jnp.where(node.prior_probs > 0, scores, -jnp.inf)
-
-
-def _root_statistics(tree: Tree) -> NodeStatistics:
-    """The roots as nodes with a column for every action."""
-    summary = tree.summary()
-    rows = jnp.arange(len(tree.root_prior_probs), dtype=jnp.int32)
-    return NodeStatistics(
-        prior_probs=tree.root_prior_probs,
-        visit_counts=summary.visit_counts.astype(jnp.int32),
-        qvalues=summary.qvalues,
-        node_value=summary.value,
-        raw_value=tree.raw_values[:, Tree.ROOT],
-        node_visits=tree.visits[:, Tree.ROOT],
-        actions=None,
-        num_actions=tree.num_actions,
-        rows=rows,
-        row_parameters=None,
-    )

@@ -4,11 +4,13 @@
 
 Sources: the log schedule and the normalised values are those of MuZero (Schrittwieser
 et al. 2020, appendix B, https://arxiv.org/abs/1911.08265), the constant c_puct that of
-AlphaGo Zero (Silver et al. 2017, methods, "Select").
+AlphaGo Zero (Silver et al. 2017, methods, "Select"), forced playouts those of KataGo
+(Wu 2019, section 3.2, https://arxiv.org/abs/1902.10565).
 """
 
 import math
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -23,28 +25,16 @@ from jaxsearch.search.arguments import (
 )
 from jaxsearch.search.loop import search
 from jaxsearch.search.moves import sample_action
-from jaxsearch.search.root_priors import add_dirichlet_noise
-from jaxsearch.search.select import NodeStatistics, QTransform
-
-
-def qtransform_by_parent_and_siblings(
-    node: NodeStatistics, *, epsilon: float = 1e-8
-) -> jax.Array:
-    """Q scaled to [0, 1] by the range of V(node) and the visited Q; unvisited: 0."""
-    visited = node.visit_counts > 0
-    node_value = node.node_value[:, None]
-    known = jnp.where(visited, node.qvalues, node_value)
-    lowest = jnp.minimum(jnp.min(known, axis=1, keepdims=True), node_value)
-    highest = jnp.maximum(jnp.max(known, axis=1, keepdims=True), node_value)
-    scaled = (node.qvalues - lowest) / jnp.maximum(highest - lowest, epsilon)
-    return jnp.where(visited, scaled, 0)
-
-
-def qtransform_fixed_scale(
-    node: NodeStatistics, *, first_play_urgency: ArrayLike = 0.0
-) -> jax.Array:
-    """Q as it is, on the scale of the model's values; unvisited: the given constant."""
-    return jnp.where(node.visit_counts > 0, node.qvalues, first_play_urgency)
+from jaxsearch.search.options import SearchOptions
+from jaxsearch.search.qtransforms import (
+    FirstPlayUrgency,
+    QTransform,
+    VarianceScaling,
+    qtransform_by_parent_and_siblings,
+    qtransform_by_tree_range,
+)
+from jaxsearch.search.root_priors import for_self_play
+from jaxsearch.search.select import NodeStatistics, root_statistics
 
 
 def puct_policy(
@@ -59,12 +49,20 @@ def puct_policy(
     qtransform: QTransform = qtransform_by_parent_and_siblings,
     dirichlet_fraction: ArrayLike = 0.25,
     dirichlet_alpha: ArrayLike = 0.3,
+    dirichlet_total: ArrayLike | None = None,
     pb_c_init: ArrayLike = 1.25,
     pb_c_base: ArrayLike = 19652,
     c_puct: ArrayLike | None = None,
-    temperature: ArrayLike = 1.0,
+    variance_scaling: VarianceScaling | None = None,
+    first_play_urgency: FirstPlayUrgency | None = None,
+    root_first_play_urgency: FirstPlayUrgency | None = None,
+    root_prior_temperature: ArrayLike = 1.0,
     root_prior_probs: jax.Array | None = None,
+    forced_playouts: ArrayLike | None = None,
+    temperature: ArrayLike = 1.0,
     count_root_evaluation: bool = True,
+    keep_squares: bool = False,
+    **options: Unpack[SearchOptions],
 ) -> mctx.PolicyOutput:
     """Searches B positions with PUCT; arguments and defaults as `mctx.muzero_policy`.
 
@@ -80,24 +78,41 @@ def puct_policy(
     Args:
       params, rng_key, root, recurrent_fn, num_simulations, invalid_actions, max_depth:
         see `jaxsearch.search.loop.search`; rng_key is consumed.
-      qtransform: the value score of a column. Default: as in mctx. With `c_puct`,
-        AlphaGo Zero's rule takes `qtransform_fixed_scale`.
+      qtransform: the value of a column's Q. Default: as in mctx. With `c_puct`, AlphaGo
+        Zero's rule takes `qtransform_fixed_scale`.
       dirichlet_fraction: share of Dirichlet noise in the root prior; 0 for none, as
         wanted for playing and measuring.
-      dirichlet_alpha: concentration of that noise.
+      dirichlet_alpha: concentration of that noise. It is drawn for all actions and
+        masked afterwards, as in mctx.
+      dirichlet_total: the concentration of a row is this over its number of legal
+        moves, and the noise goes to those alone, as in KataGo (there 10.83). In place
+        of `dirichlet_alpha`.
       pb_c_init, pb_c_base: the log schedule of c; not used with `c_puct`.
       c_puct: a constant c, a number or one for each row [B].
-      temperature: of the move choice, see `sample_action`.
+      variance_scaling: makes c follow the spread of the returns, see `VarianceScaling`.
+      first_play_urgency: the Q of unvisited actions, before the transform, such as
+        `ConstantUrgency(-1.0)` or `ParentUrgency(reduction=0.2)`. None: their
+        transformed value is 0, as in mctx.
+      root_first_play_urgency: the same at the root. None: as below it.
+      root_prior_temperature: the root's priors are taken to the power of one over it,
+        before the noise.
       root_prior_probs: [B, A], the root's priors as probabilities in place of
         `root.prior_logits`: used as they are, 0 where illegal.
+      forced_playouts: k of KataGo (there 2): at the root a visited action is followed
+        until it has sqrt(k * P(a) * all visits) visits. `action_weights` then leave
+        out the visits that its score does not justify. None for not.
+      temperature: of the move choice, see `sample_action`.
       count_root_evaluation: False starts the root at N = 0, as AlphaZero's pseudocode.
+      keep_squares: keeps `search_tree.square_sums`, which `lcb_action` needs.
+      options: see `jaxsearch.search.options.SearchOptions`.
 
     Returns:
       `mctx.PolicyOutput`: `action` [B] int32, sampled from the visits; `action_weights`
       [B, A], the visit shares; `search_tree`, a `jaxsearch.Tree`. A row without a legal
       action is not searched: its action is `NO_ACTION` and its weights are 0. A row
       that got a number that is not finite is marked in `search_tree.failed`: its
-      weights are its priors.
+      weights are its priors, as are those of a row without a visit. With `solve` only
+      moves that may keep the best outcome have a weight.
 
     Raises:
       ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
@@ -106,46 +121,62 @@ def puct_policy(
     check_numbers(
         dirichlet_fraction=(dirichlet_fraction, 0, 1),
         dirichlet_alpha=(dirichlet_alpha, TINY, LARGEST),
+        dirichlet_total=(dirichlet_total, TINY, LARGEST),
         pb_c_init=(pb_c_init, 0, LARGEST),
         pb_c_base=(pb_c_base, TINY, LARGEST),
         c_puct=(c_puct, 0, LARGEST),
+        root_prior_temperature=(root_prior_temperature, TINY, LARGEST),
+        forced_playouts=(forced_playouts, 0, LARGEST),
         temperature=(temperature, 0, math.inf),
     )
     action_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
-    root, root_prior_probs = add_dirichlet_noise(
+    root, root_prior_probs = for_self_play(
         dirichlet_key,
         root,
         invalid_actions,
         root_prior_probs,
-        dirichlet_fraction,
-        dirichlet_alpha,
+        fraction=dirichlet_fraction,
+        alpha=dirichlet_alpha,
+        total=dirichlet_total,
+        temperature=root_prior_temperature,
     )
     if c_puct is not None:
         c_puct = jnp.broadcast_to(c_puct, jnp.shape(root.value))
-
-    def score(node: NodeStatistics) -> jax.Array:
-        if node.row_parameters is None:
-            visits = node.node_visits
-            c = pb_c_init + jnp.log((visits + pb_c_base + 1) / pb_c_base)
-        else:
-            c = node.row_parameters[node.rows]
-        return puct_scores(node, c, qtransform)
-
+    below = PuctRule(
+        qtransform=qtransform,
+        first_play_urgency=first_play_urgency,
+        variance_scaling=variance_scaling,
+        pb_c_init=pb_c_init,
+        pb_c_base=pb_c_base,
+    )
+    at_root = below
+    if root_first_play_urgency is not None:
+        at_root = below._replace(first_play_urgency=root_first_play_urgency)
+    root_score = at_root.scores
+    if forced_playouts is not None:
+        root_score = partial(_forced_scores, rule=at_root, k=forced_playouts)
     tree = search(
         params,
         search_key,
         root=root,
         recurrent_fn=recurrent_fn,
-        root_score=score,
-        interior_score=score,
+        root_score=root_score,
+        interior_score=below.scores,
         num_simulations=num_simulations,
         max_depth=max_depth,
         invalid_actions=invalid_actions,
         root_prior_probs=root_prior_probs,
         row_parameters=c_puct,
         count_root_evaluation=count_root_evaluation,
+        keep_squares=keep_squares or variance_scaling is not None,
+        keep_qvalue_range=qtransform is qtransform_by_tree_range,
+        **options,
     )
-    action_weights = tree.or_fallback(tree.summary().visit_probs)
+    if forced_playouts is None:
+        visit_counts = tree.summary().visit_counts
+    else:
+        visit_counts = _pruned_visits(tree, c_puct, at_root, forced_playouts)
+    action_weights = tree.or_fallback(visit_counts)
     return mctx.PolicyOutput(
         action=sample_action(action_key, action_weights, temperature),
         action_weights=action_weights,
@@ -153,9 +184,69 @@ def puct_policy(
     )
 
 
-def puct_scores(node: NodeStatistics, c: Any, qtransform: QTransform) -> jax.Array:
-    """The scores [M, C] of PUCT with the constants c [M]; -inf where illegal."""
-    visits = node.node_visits.astype(node.qvalues.dtype)
-    exploration = (c * jnp.sqrt(visits))[:, None] * node.prior_probs
-    scores = qtransform(node) + exploration / (1 + node.visit_counts)
-    return jnp.where(node.prior_probs > 0, scores, -jnp.inf)
+class PuctRule(NamedTuple):
+    """The scores of PUCT. `row_parameters` of the nodes are the c [B], if constant."""
+
+    qtransform: QTransform
+    first_play_urgency: FirstPlayUrgency | None = None
+    variance_scaling: VarianceScaling | None = None
+    pb_c_init: ArrayLike = 1.25
+    pb_c_base: ArrayLike = 19652
+
+    def scores(self, node: NodeStatistics) -> jax.Array:
+        """The scores [M, C]; -inf where illegal."""
+        scores = self.values(node) + self.exploration(node) / (1 + node.visit_counts)
+        return jnp.where(node.prior_probs > 0, scores, -jnp.inf)
+
+    def values(self, node: NodeStatistics) -> jax.Array:
+        """The transformed Q [M, C]; of unvisited columns 0, or their urgency's."""
+        visited = node.visit_counts > 0
+        if self.first_play_urgency is None:
+            return jnp.where(visited, self.qtransform(node), 0)
+        urgency = self.first_play_urgency(node)[:, None]
+        qvalues = jnp.where(visited, node.qvalues, urgency)
+        return self.qtransform(node._replace(qvalues=qvalues))
+
+    def exploration(self, node: NodeStatistics) -> jax.Array:
+        """c * P(a) * sqrt(N) [M, C]."""
+        visits = node.node_visits.astype(node.qvalues.dtype)
+        if node.row_parameters is None:
+            c = self.pb_c_init + jnp.log((visits + self.pb_c_base + 1) / self.pb_c_base)
+        else:
+            c = node.row_parameters[node.rows]
+        if self.variance_scaling is not None:
+            c = c * self.variance_scaling.factor(node)
+        return jnp.asarray((c * jnp.sqrt(visits))[:, None] * node.prior_probs)
+
+
+def _forced_scores(node: NodeStatistics, *, rule: PuctRule, k) -> jax.Array:
+    """The scores [M, C], infinite where an action is owed visits."""
+    owed = node.visit_counts < _forced_visits(node, k)
+    owed = owed & (node.visit_counts > 0) & (node.prior_probs > 0)
+    return jnp.where(owed, jnp.inf, rule.scores(node))
+
+
+def _forced_visits(node, k):
+    total = jnp.sum(node.visit_counts, axis=1, keepdims=True)
+    return jnp.sqrt(k * node.prior_probs * total)
+
+
+def _pruned_visits(tree, c_puct, rule: PuctRule, k) -> jax.Array:
+    """The visits [B, A] of the roots without those that were forced and no more.
+
+    The most visited action keeps its visits. Another one loses up to its forced visits
+    as long as its score stays below that of the most visited one, and is left out if
+    one visit or none remains.
+    """
+    root = root_statistics(tree, c_puct)
+    visits = root.visit_counts
+    best = jnp.argmax(visits, axis=1)[:, None]
+    exploration, values = rule.exploration(root), rule.values(root)
+    scores = values + exploration / (1 + visits)
+    gap = jnp.take_along_axis(scores, best, axis=1) - values
+    needed = jnp.where(gap > 0, exploration / jnp.where(gap > 0, gap, 1), visits)
+    unforced = visits - jnp.floor(_forced_visits(root, k))
+    kept = jnp.clip(jnp.maximum(jnp.floor(needed), unforced), 0, visits)
+    kept = jnp.where(kept <= 1, 0, kept)
+    is_best = jnp.arange(tree.num_actions)[None, :] == best
+    return jnp.where(is_best, visits, kept)

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import mctx
 from jax.typing import ArrayLike
 
+from jaxsearch.search.moves import action_log_probs
+
 
 def root_priors(
     root: mctx.RootFnOutput,
@@ -38,30 +40,45 @@ def root_priors(
     return probs, ~(finite & jnp.isfinite(root.value))
 
 
-def add_dirichlet_noise(
+def for_self_play(
     key: jax.Array,
     root: mctx.RootFnOutput,
     invalid_actions: Any | None,
     root_prior_probs: Any | None,
+    *,
     fraction: ArrayLike,
     alpha: ArrayLike,
+    total: ArrayLike | None,
+    temperature: ArrayLike,
 ) -> tuple[mctx.RootFnOutput, Any | None]:
-    """Mixes noise into the root's priors; returns `root` and `root_prior_probs`.
+    """Root priors at a temperature, with Dirichlet noise; for `puct_policy`.
 
-    Logits get the noise of all actions, as in mctx, before they are masked; given
-    probabilities get that of the legal ones.
+    Returns `root` and `root_prior_probs`, one of them changed. Logits get the noise of
+    all actions, as in mctx, before they are masked; priors at a temperature, or with
+    the concentration `total` / legal moves, that of the legal ones.
     """
-    if isinstance(fraction, int | float) and fraction == 0:
+    noisy = not (isinstance(fraction, int | float) and fraction == 0)
+    flatter = not (isinstance(temperature, int | float) and temperature == 1)
+    if flatter or (noisy and total is not None):
+        probs, failed = root_priors(root, invalid_actions, root_prior_probs)
+        probs = jnp.exp(action_log_probs(probs, temperature))
+        # The search marks these rows once more.
+        root_prior_probs = jnp.where(failed[:, None], jnp.nan, probs)
+    if not noisy:
         return root, root_prior_probs
     logits = jnp.asarray(root.prior_logits)
+    if root_prior_probs is not None:
+        legal = jnp.asarray(root_prior_probs) > 0
+        if total is not None:
+            alpha = total / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
+        noise = jax.random.dirichlet(key, jnp.broadcast_to(alpha, logits.shape))
+        noise = jnp.where(legal, noise, 0)
+        tiny = jnp.finfo(noise.dtype).tiny
+        noise = noise / jnp.maximum(jnp.sum(noise, axis=-1, keepdims=True), tiny)
+        return root, (1 - fraction) * root_prior_probs + fraction * noise
     noise = jax.random.dirichlet(
         key, jnp.full(logits.shape[-1:], alpha), logits.shape[:-1]
     )
-    tiny = jnp.finfo(noise.dtype).tiny
-    if root_prior_probs is not None:
-        noise = jnp.where(jnp.asarray(root_prior_probs) > 0, noise, 0)
-        noise = noise / jnp.maximum(jnp.sum(noise, axis=-1, keepdims=True), tiny)
-        return root, (1 - fraction) * root_prior_probs + fraction * noise
     if invalid_actions is not None:  # whose logits may be anything
         illegal = jnp.asarray(invalid_actions).astype(bool) & ~jnp.isfinite(logits)
         logits = jnp.where(illegal, jnp.finfo(logits.dtype).min, logits)

@@ -20,6 +20,12 @@ def take(array: jax.Array, row: jax.Array, node: jax.Array) -> jax.Array:
     return flat.at[index].get(mode="clip", wrap_negative_indices=False)
 
 
+def pick_in_row(array: jax.Array, node: jax.Array, column: jax.Array) -> jax.Array:
+    """`array[b, node[b], column[b]]` for every b."""
+    flat = array.reshape(len(array), -1)
+    return pick(flat, node * array.shape[2] + column)
+
+
 def put(array: jax.Array, node: jax.Array, values: jax.Array) -> jax.Array:
     """Sets `array[b, node[b]]` for every b."""
     return set_entries(array, jnp.arange(len(array), dtype=jnp.int32), node, values)

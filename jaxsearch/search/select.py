@@ -11,11 +11,12 @@ import jax.numpy as jnp
 from jaxsearch.search.rows import pick, put, set_entries, take
 from jaxsearch.search.tree import Tree
 
+LOST = 1e6  # by which the score of a move that is proven lost is lowered
 _WIDTHS = (4, 16, 64, 256)  # children that a choice can be compiled for
 
 
 class NodeStatistics(NamedTuple):
-    """What a selection rule sees of M nodes.
+    """What a selection rule sees of M nodes, of any rows of the batch.
 
     Column 0 is the unvisited action of highest prior. Then come the visited children
     from the newest to the oldest, and last some empty columns (prior and visits 0).
@@ -27,14 +28,13 @@ class NodeStatistics(NamedTuple):
     node_value: jax.Array  # [M] float: mean value of the node, mover's view
     raw_value: jax.Array  # [M] float: the model's value of the node, mover's view
     node_visits: jax.Array  # [M] int32: its own evaluation included
-    actions: jax.Array | None  # [M, C] int32: of the columns; None below the root
     num_actions: int  # A, the illegal ones included
     rows: jax.Array  # [M] int32: the search of the batch that a node belongs to
-    row_parameters: Any  # arrays [B, ...]: what `search` was given for the rules
+    actions: jax.Array | None = None  # [M, C] int32: of the columns, at the root
+    mean_square: jax.Array | None = None  # [M] float: of the node's returns, if kept
+    qvalue_range: jax.Array | None = None  # [M, 2] float: of all Q of the tree, if kept
+    row_parameters: Any = None  # arrays [B, ...]: what `search` was given for the rules
 
-
-QTransform = Callable[[NodeStatistics], jax.Array]
-"""Value scores [M, C] of the columns of M nodes, unvisited ones included."""
 
 ScoreFn = Callable[[NodeStatistics], jax.Array]
 """Scores [M, C] of the columns: the highest is followed.
@@ -49,66 +49,80 @@ def chunk_size(batch_size: int) -> int:
     return min(8 * batch_size, 512)
 
 
-def select_on_paths(
-    tree: Tree,
-    searched: jax.Array,
-    nodes: jax.Array,
-    num_below: jax.Array,
-    *,
-    root_score: ScoreFn,
-    interior_score: ScoreFn,
-    row_parameters: Any,
+class Rules(NamedTuple):
+    """How choices are made: the scores at the roots and below, and what they read."""
+
+    root_score: ScoreFn
+    interior_score: ScoreFn
+    row_parameters: Any
+    on_descent: bool  # below the roots, because the scores change elsewhere
+
+
+def select_at_roots(tree: Tree, searched: jax.Array, rules: Rules) -> Tree:
+    """Chooses anew at the roots of the rows `searched` [B]."""
+    rows = jnp.arange(len(searched), dtype=jnp.int32)
+    choice = _select(tree, rows, 0 * rows, searched, rules, at_root=True)
+    roots = jnp.where(searched, Tree.ROOT, tree.capacity)
+    return dataclasses.replace(tree, selected=put(tree.selected, roots, choice))
+
+
+def select_below(
+    tree: Tree, nodes: jax.Array, num_nodes: jax.Array, rules: Rules
 ) -> Tree:
-    """Chooses anew at the roots and at every node that a simulation went through.
+    """Chooses anew at nodes below the roots.
 
     Args:
-      searched: [B] bool, the rows that the simulation went through.
-      nodes: int32, of which the first `num_below` entries are those nodes but for the
-        roots: row * N + node; `chunk_size` entries longer than needed.
+      nodes: int32, of which the first `num_nodes` entries count: row * M + node;
+        `chunk_size` entries longer than needed.
     """
-    batch_size, num_nodes = tree.visits.shape
+    batch_size, capacity = tree.visits.shape
     chunk = chunk_size(batch_size)
-    rows = jnp.arange(batch_size, dtype=jnp.int32)
-    roots = jnp.where(searched, Tree.ROOT, num_nodes)
-    selected = put(
-        tree.selected,
-        roots,
-        _select(tree, rows, 0 * rows, searched, root_score, row_parameters, True),
-    )
 
     def step(carry):
         start, selected = carry
         index = jax.lax.dynamic_slice(nodes, (start,), (chunk,))
-        exists = start + jnp.arange(chunk) < num_below
+        exists = start + jnp.arange(chunk) < num_nodes
         index = jnp.where(exists, index, 0)
-        row, node = index // num_nodes, index % num_nodes
-        choice = _select(tree, row, node, exists, interior_score, row_parameters)
-        return start + chunk, set_entries(
-            selected, row, jnp.where(exists, node, num_nodes), choice
-        )
+        row, node = index // capacity, index % capacity
+        choice = _select(tree, row, node, exists, rules)
+        node = jnp.where(exists, node, capacity)
+        return start + chunk, set_entries(selected, row, node, choice)
 
     _, selected = jax.lax.while_loop(
-        lambda carry: carry[0] < num_below, step, (jnp.int32(0), selected)
+        lambda carry: carry[0] < num_nodes, step, (jnp.int32(0), tree.selected)
     )
     return dataclasses.replace(tree, selected=selected)
 
 
-def _select(tree, row, node, exists, score, row_parameters, at_root=False):
+def select_on_descent(tree: Tree, node: jax.Array, rules: Rules) -> jax.Array:
+    """The children [B] chosen at the nodes [B]; the roots have chosen already."""
+    rows = jnp.arange(len(node), dtype=jnp.int32)
+    choice = _select(tree, rows, node, node != Tree.ROOT, rules)
+    return jnp.where(node == Tree.ROOT, tree.selected[:, Tree.ROOT], choice)
+
+
+def _select(tree, row, node, exists, rules, at_root=False):
     """The child [M] that the scores choose at nodes [M], NO_CHILD for a new one.
 
     Most nodes have few visited children: they are read only as far as the widest of
     these nodes needs.
     """
-    num_nodes = tree.visits.shape[1]
 
-    def read(array, node):
+    def read(array, node=node):
         return take(array, row, node)
 
-    num_children = jnp.where(exists, read(tree.num_children, node), 0)
-    visits = read(tree.visits, node)
-    node_value = read(tree.value_sums, node) / jnp.maximum(visits, 1)
-    next_prior_prob = read(tree.next_prior_prob, node)
-    newest = read(tree.last_child, node)
+    num_children = jnp.where(exists, read(tree.num_children), 0)
+    visits = read(tree.visits)
+    counts = jnp.maximum(visits, 1)
+    node_value = read(tree.value_sums) / counts
+    mean_square = None
+    if tree.square_sums is not None:
+        mean_square = read(tree.square_sums) / counts
+    qvalue_range = None
+    if tree.qvalue_range is not None:
+        qvalue_range = tree.qvalue_range[row]
+    next_prior_prob = read(tree.next_prior_prob)
+    newest = read(tree.last_child)
 
     def of_width(width):
         def older(child, _):
@@ -118,44 +132,81 @@ def _select(tree, row, node, exists, score, row_parameters, at_root=False):
         children = children.T
         column_exists = jnp.arange(width)[None, :] < num_children[:, None]
 
-        def read_children(array):
-            return take(array, row[:, None], children)
+        def read_children(array, default=None):
+            values = take(array, row[:, None], children)
+            if default is None:
+                return values
+            return jnp.where(column_exists, values, default)
 
         actions = None
         if at_root:
-            no_action = tree.num_actions
-            actions = _prepend(
-                read(tree.next_action, node),
-                jnp.where(column_exists, read_children(tree.actions), no_action),
-            )
+            slot = read(tree.next_slot)
+            if tree.slot_actions is not None:
+                slot = pick(tree.slot_actions[:, Tree.ROOT], slot).astype(slot.dtype)
+            actions = _prepend(slot, read_children(tree.actions, tree.num_actions))
         statistics = NodeStatistics(
-            prior_probs=_prepend(
-                next_prior_prob,
-                jnp.where(column_exists, read_children(tree.prior_probs), 0),
-            ),
-            visit_counts=_prepend(
-                0 * visits, jnp.where(column_exists, read_children(tree.visits), 0)
-            ),
+            prior_probs=_prepend(next_prior_prob, read_children(tree.prior_probs, 0)),
+            visit_counts=_prepend(0 * visits, read_children(tree.visits, 0)),
             qvalues=_prepend(0 * node_value, read_children(tree.qvalues)),
             node_value=node_value,
-            raw_value=read(tree.raw_values, node),
+            raw_value=read(tree.raw_values),
             node_visits=visits,
+            mean_square=mean_square,
+            qvalue_range=qvalue_range,
             actions=actions,
             num_actions=tree.num_actions,
             rows=row,
-            row_parameters=row_parameters,
+            row_parameters=rules.row_parameters,
         )
-        column = _best_column(score(statistics), actions)
+        score = rules.root_score if at_root else rules.interior_score
+        scores = score(statistics)
+        if tree.proofs is not None:
+            lost = read_children(tree.proofs.upper, 1) < 0
+            scores = scores - _prepend(jnp.zeros_like(lost[:, 0]), lost) * LOST
+        # A full tree has no room for another child: one of the visited is chosen.
+        full = (tree.num_nodes == tree.capacity)[row]
+        lowest = jnp.finfo(scores.dtype).min
+        visited = _prepend(jnp.zeros_like(exists), column_exists)
+        among_visited = jnp.where(visited, jnp.maximum(scores, lowest), -jnp.inf)
+        scores = jnp.where(full[:, None], among_visited, scores)
+        column = _best_column(scores, actions)
         choices = _prepend(jnp.full_like(node, Tree.NO_CHILD), children)
         choice = pick(choices, column)
         return jnp.where(num_children == 0, Tree.NO_CHILD, choice)
 
-    most = min(tree.num_actions, num_nodes)
+    most = min(tree.unvisited_prior_probs.shape[2], tree.capacity)
     widths = [width for width in _WIDTHS if width < most]
     widest = jnp.max(num_children)
     branch = sum((widest > width).astype(jnp.int32) for width in widths)
     widths.append(most)
-    return jax.lax.switch(branch, [partial(of_width, width) for width in widths])
+    choice = jax.lax.switch(branch, [partial(of_width, width) for width in widths])
+    if tree.proofs is not None:
+        proven = read(tree.proofs.lower) == read(tree.proofs.upper)
+        choice = jnp.where(proven, Tree.NO_CHILD, choice)
+    return choice
+
+
+def root_statistics(tree: Tree, row_parameters: Any = None) -> NodeStatistics:
+    """The B roots as nodes with a column for every action."""
+    summary = tree.summary()
+    visits = tree.visits[:, Tree.ROOT]
+    mean_square = None
+    if tree.square_sums is not None:
+        mean_square = tree.square_sums[:, Tree.ROOT] / jnp.maximum(visits, 1)
+    return NodeStatistics(
+        prior_probs=tree.root_prior_probs,
+        visit_counts=summary.visit_counts.astype(jnp.int32),
+        qvalues=summary.qvalues,
+        node_value=summary.value,
+        raw_value=tree.raw_values[:, Tree.ROOT],
+        node_visits=visits,
+        mean_square=mean_square,
+        qvalue_range=tree.qvalue_range,
+        actions=None,
+        num_actions=tree.num_actions,
+        rows=jnp.arange(len(visits), dtype=jnp.int32),
+        row_parameters=row_parameters,
+    )
 
 
 def _best_column(scores, actions):

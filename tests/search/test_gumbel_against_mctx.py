@@ -128,14 +128,15 @@ def _mctx(tables, key, illegal, case):
     return result_of(output)
 
 
-@pytest.mark.parametrize("num_considered", [1, 2, 3, 7, 16])
-@pytest.mark.parametrize("num_simulations", [1, 15, 16, 64, 200])
-def test_considered_visits_are_those_of_mctx(num_considered, num_simulations):
-    expected = get_sequence_of_considered_visits
-    np.testing.assert_array_equal(
-        considered_visits(num_considered, num_simulations),
-        expected(num_considered, num_simulations),
-    )
+def test_considered_visits_are_those_of_mctx_for_every_budget():
+    counts = np.array([1, 2, 3, 7, 16, 40, 82])
+    budgets = np.array([1, 15, 16, 64, 200])
+    rows = np.stack(np.meshgrid(counts, budgets), axis=-1).reshape(-1, 2)
+    due = considered_visits(jnp.array(rows[:, 0]), jnp.array(rows[:, 1]), 200, 82)
+    for row, (num_considered, budget) in zip(due, rows, strict=True):
+        np.testing.assert_array_equal(
+            row[:budget], get_sequence_of_considered_visits(num_considered, budget)
+        )
 
 
 def test_completed_values_of_an_unvisited_node_are_its_raw_value():
@@ -146,10 +147,8 @@ def test_completed_values_of_an_unvisited_node_are_its_raw_value():
         node_value=jnp.array([0.3]),
         raw_value=jnp.array([0.3]),
         node_visits=jnp.array([1]),
-        actions=None,
         num_actions=3,
         rows=jnp.zeros(1, jnp.int32),
-        row_parameters=None,
     )
     with jax.debug_nans(True):
         completed = qtransform_completed_by_mix_value(

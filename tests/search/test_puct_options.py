@@ -9,6 +9,7 @@ import pytest
 
 from jaxsearch import (
     NO_ACTION,
+    ConstantUrgency,
     gumbel_policy,
     mctx_gumbel_policy,
     mctx_puct_policy,
@@ -28,9 +29,6 @@ from tests.search.table_model import (
 # AlphaGo Zero's rule, as in its pseudocode: the root starts at N = 0, so that the
 # first choice is a tie, which the highest prior wins.
 def test_constant_c_puct_of_each_row_is_alphago_zeros_rule():
-    def qtransform(node):
-        return qtransform_fixed_scale(node, first_play_urgency=-0.2)
-
     random = np.random.default_rng(1)
     tables = random_tables(random, 64, 5, terminals=0.1, illegal=0.2)
     illegal = random_mask(random, 64, 5)
@@ -40,7 +38,8 @@ def test_constant_c_puct_of_each_row_is_alphago_zeros_rule():
         32,
         illegal,
         c_puct=c_puct,
-        qtransform=qtransform,
+        qtransform=qtransform_fixed_scale,
+        first_play_urgency=ConstantUrgency(-0.2),
         count_root_evaluation=False,
     )
     expected = [

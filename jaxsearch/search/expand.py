@@ -1,0 +1,270 @@
+"""Opening nodes: the tree before the first simulation, then one node a simulation."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsearch.search import proofs
+from jaxsearch.search.arguments import check_output
+from jaxsearch.search.paths import Backup, Descent, widened
+from jaxsearch.search.rows import pick, pick_in_row, put, put_in_row
+from jaxsearch.search.tree import Proofs, Tree
+
+
+class Roots(NamedTuple):
+    """What is known of B roots before their search."""
+
+    value: jax.Array  # [B] float
+    embedding: Any  # [B, ...]
+    prior_probs: jax.Array  # [B, A] float: exactly 0 where illegal
+    order: jax.Array  # [B, A] float: the highest is opened first, 0 never
+    num_legal: jax.Array  # [B] int32
+    failed: jax.Array  # [B] bool: cannot be searched
+
+
+def new_tree(
+    roots: Roots,
+    *,
+    capacity: int,
+    max_children: int | None,
+    prior_dtype: Any,
+    count_root_evaluation: bool,
+    keep_squares: bool,
+    keep_qvalue_range: bool,
+    solve: bool,
+) -> Tree:
+    """The tree that holds the B roots and has room for `capacity` nodes a row."""
+    prior_probs = roots.prior_probs
+    value = jnp.where(roots.failed, 0, roots.value.astype(prior_probs.dtype))
+    count = jnp.zeros_like(value, jnp.int32)
+
+    def of_nodes(like, fill=0):
+        return _filled((len(count), capacity), like, fill)
+
+    def of_root(values, fill=0):
+        return of_nodes(values, fill).at[:, Tree.ROOT].set(values)
+
+    value_sum = value if count_root_evaluation else value * 0
+    kept, actions = keep_highest(roots.order, max_children)
+    next_slot, next_prior_prob = highest(kept)
+    slots = of_nodes(kept[:, 0].astype(prior_dtype))
+    slots = _filled((*slots.shape, kept.shape[1]), slots[:, 0], 0)
+    slot_actions = None
+    if actions is not None:
+        slot_actions = _filled(slots.shape, actions[:, 0], 0)
+        slot_actions = slot_actions.at[:, Tree.ROOT].set(actions)
+    return Tree(
+        visits=of_nodes(count).at[:, 0].set(int(count_root_evaluation)),
+        raw_values=of_root(value),
+        value_sums=of_root(value_sum),
+        square_sums=of_root(value_sum**2) if keep_squares else None,
+        num_children=of_nodes(count),
+        last_child=of_nodes(count, Tree.NO_CHILD),
+        unvisited_prior_probs=slots.at[:, Tree.ROOT].set(kept.astype(prior_dtype)),
+        slot_actions=slot_actions,
+        next_slot=of_root(next_slot),
+        next_prior_prob=of_root(next_prior_prob),
+        selected=of_nodes(count, Tree.NO_CHILD),
+        embeddings=jax.tree.map(
+            lambda x: jnp.repeat(x[:, None], capacity, axis=1), roots.embedding
+        ),
+        previous_sibling=of_nodes(count, Tree.NO_CHILD),
+        parents=of_nodes(count, Tree.NO_PARENT),
+        actions=of_nodes(count, Tree.NO_PARENT),
+        prior_probs=of_nodes(value),
+        rewards=of_nodes(value),
+        discounts=of_nodes(value),
+        qvalues=of_nodes(value),
+        root_prior_probs=prior_probs,
+        num_nodes=count + 1,
+        simulations=count,
+        not_stored=count,
+        failed=roots.failed,
+        qvalue_range=jnp.stack([value * 0 + jnp.inf, value * 0 - jnp.inf], axis=1)
+        if keep_qvalue_range
+        else None,
+        proofs=Proofs(
+            lower=of_nodes(count.astype(jnp.int8), -1),
+            upper=of_nodes(count.astype(jnp.int8), 1),
+            may_win=of_root(roots.num_legal),
+            may_draw=of_root(roots.num_legal),
+        )
+        if solve
+        else None,
+    )
+
+
+def expand(
+    tree: Tree,
+    descent: Descent,
+    params: Any,
+    key: jax.Array,
+    recurrent_fn: Any,
+    *,
+    max_depth: int | None,
+    max_children: int | None,
+) -> tuple[Tree, Backup]:
+    """Evaluates the ends of the paths; returns the tree and what to back up.
+
+    Where a descent stopped at a finished position or at the greatest depth, that
+    position is evaluated again; elsewhere the best unvisited action of the node opens a
+    new one, if there is a free slot.
+    """
+    searched = descent.length >= 0
+    last = descent.last
+    again = ends_the_search(tree, last)
+    if max_depth is not None:
+        again = again | (descent.length == max_depth)
+    parent = jnp.where(again, pick(tree.parents, last), last)
+    slot = pick(tree.next_slot, parent)
+    action = slot
+    if tree.slot_actions is not None:
+        action = pick_in_row(tree.slot_actions, parent, slot).astype(jnp.int32)
+    action = jnp.where(again, pick(tree.actions, last), action)
+    embedding = jax.tree.map(lambda x: pick(x, parent), tree.embeddings)
+    output, embedding = recurrent_fn(params, key, action, embedding)
+    check_output(output, embedding, tree)
+
+    dtype = tree.value_sums.dtype
+    reward, discount = output.reward.astype(dtype), output.discount.astype(dtype)
+    value = jnp.where(discount == 0, 0, output.value.astype(dtype))
+    probs, has_probs = _softmax(output.prior_logits.astype(dtype))
+    kept, actions = keep_highest(probs, max_children)
+    fine = jnp.isfinite(reward + discount * value) & (has_probs | (discount == 0))
+    failed = tree.failed | (searched & ~fine)
+    opening = searched & fine & ~again
+    opened = opening & (tree.num_nodes < tree.capacity)
+    new_node = jnp.where(opened, tree.num_nodes, tree.capacity)
+    linked_parent = jnp.where(opened, parent, tree.capacity)
+    num_children = pick(tree.num_children, parent)
+
+    def write(slots, values):
+        return put(slots, new_node, values.astype(slots.dtype))
+
+    # The barrier keeps XLA from reading these again after a write, for which it would
+    # copy the whole array.
+    sibling, prior_prob = jax.lax.optimization_barrier(
+        (pick(tree.last_child, parent), pick(tree.next_prior_prob, parent))
+    )
+    # This row is read from the array just written, for the same reason.
+    unvisited = put_in_row(
+        write(tree.unvisited_prior_probs, kept),
+        linked_parent,
+        slot,
+        jnp.zeros_like(kept[:, 0], tree.unvisited_prior_probs.dtype),
+    )
+    prior_prob = jnp.where(
+        parent == Tree.ROOT, pick(tree.root_prior_probs, action), prior_prob
+    )
+    next_slot, next_prior_prob = highest(kept)
+    rest_slot, rest_prior_prob = highest(pick(unvisited, parent).astype(dtype))
+    edge_return = reward + discount * value
+    qvalue = jnp.where(discount == 0, reward, edge_return)
+    bounds = proofs.of_new_edge(
+        jnp.where(opened, reward, 0), jnp.where(opened, discount, 1)
+    )
+    changes = {}
+    if tree.square_sums is not None:
+        changes["square_sums"] = write(tree.square_sums, value**2)
+    if tree.slot_actions is not None:
+        changes["slot_actions"] = write(tree.slot_actions, actions)
+    if tree.qvalue_range is not None:
+        changes["qvalue_range"] = widened(tree.qvalue_range, qvalue, opened)
+    if tree.proofs is not None:
+        num_legal = jnp.sum(probs > 0, axis=1)
+        changes["proofs"] = Proofs(
+            lower=write(tree.proofs.lower, bounds.lower),
+            upper=write(tree.proofs.upper, bounds.upper),
+            may_win=write(tree.proofs.may_win, num_legal),
+            may_draw=write(tree.proofs.may_draw, num_legal),
+        )
+    tree = dataclasses.replace(
+        tree,
+        visits=write(tree.visits, jnp.ones_like(action)),
+        raw_values=write(tree.raw_values, value),
+        value_sums=write(tree.value_sums, value),
+        num_children=put(tree.num_children, linked_parent, num_children + 1),
+        last_child=put(tree.last_child, linked_parent, new_node),
+        unvisited_prior_probs=unvisited,
+        next_slot=put(write(tree.next_slot, next_slot), linked_parent, rest_slot),
+        next_prior_prob=put(
+            write(tree.next_prior_prob, next_prior_prob), linked_parent, rest_prior_prob
+        ),
+        embeddings=jax.tree.map(write, tree.embeddings, embedding),
+        previous_sibling=write(tree.previous_sibling, sibling),
+        parents=write(tree.parents, parent),
+        actions=write(tree.actions, action),
+        prior_probs=write(tree.prior_probs, prior_prob),
+        rewards=write(tree.rewards, reward),
+        discounts=write(tree.discounts, discount),
+        qvalues=write(tree.qvalues, qvalue),
+        num_nodes=tree.num_nodes + opened,
+        not_stored=tree.not_stored + (opening & ~opened),
+        failed=failed,
+        **changes,
+    )
+    node_return = jnp.where(again, value, edge_return)
+    return tree, Backup(known_return(tree, last, node_return), bounds)
+
+
+def ends_the_search(tree: Tree, node: jax.Array) -> jax.Array:
+    """Whether the nodes [B] are finished or proven: nothing is to be found below."""
+    ends = (node != Tree.ROOT) & (pick(tree.discounts, node) == 0)
+    if tree.proofs is not None:
+        edge = proofs.of_edge(tree.proofs, node)
+        ends = ends | (edge.lower == edge.upper)
+    return ends
+
+
+def known_return(tree: Tree, node: jax.Array, node_return: jax.Array) -> jax.Array:
+    """The returns [B] of the nodes, in place of `node_return` where they are known."""
+    discount = pick(tree.discounts, node)
+    finished = (node != Tree.ROOT) & (discount == 0)
+    if tree.proofs is not None:
+        bounds = proofs.of_node(proofs.of_edge(tree.proofs, node), discount)
+        exact = bounds.lower.astype(node_return.dtype)
+        node_return = jnp.where(bounds.lower == bounds.upper, exact, node_return)
+    return jnp.where(finished, 0, node_return)
+
+
+def keep_highest(
+    probs: jax.Array, max_children: int | None
+) -> tuple[jax.Array, jax.Array | None]:
+    """The `max_children` highest entries of each row [B, A], and their columns.
+
+    Where there are more than zeros to be left out the rest is scaled to the same sum.
+    With `max_children` None or not below A they are the rows as they are, and None.
+    """
+    num_actions = probs.shape[1]
+    if max_children is None or max_children >= num_actions:
+        return probs, None
+    dtype = jnp.int16 if num_actions < 2**15 else jnp.int32
+    kept, actions = jax.lax.top_k(probs, max_children)
+    total, kept_total = jnp.sum(probs, axis=1), jnp.sum(kept, axis=1)
+    cut = jnp.sum(probs > 0, axis=1) > max_children
+    scale = jnp.where(cut, total / jnp.maximum(kept_total, 1e-30), 1)
+    return kept * scale[:, None], actions.astype(dtype)
+
+
+def highest(probs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The first column [B] of the highest entry [B, K] and the entry [B]."""
+    columns = jnp.arange(probs.shape[1], dtype=jnp.int32)[None, :]
+    highest = jnp.max(probs, axis=1)
+    is_highest = probs == highest[:, None]
+    return jnp.min(jnp.where(is_highest, columns, probs.shape[1] - 1), axis=1), highest
+
+
+def _softmax(logits):
+    """The softmax of each row [B, A], and whether it is one [B]: all zeros if not."""
+    weights = jnp.exp(logits - jnp.max(logits, axis=1, keepdims=True))
+    total = jnp.sum(weights, axis=1, keepdims=True)
+    is_finite = jnp.isfinite(total)
+    return jnp.where(is_finite, weights / total, 0), is_finite[:, 0]
+
+
+def _filled(shape, like, fill):
+    """A constant array, sharded and varying over devices as `like` [B]."""
+    like = jax.lax.expand_dims(jnp.full_like(like, fill), range(1, len(shape)))
+    return jnp.broadcast_to(like, shape)
