@@ -4,8 +4,9 @@ from jaxsearch.search.gumbel import (
     gumbel_policy,
     qtransform_completed_by_mix_value,
 )
-from jaxsearch.search.loop import search
+from jaxsearch.search.loop import memory_estimate, search
 from jaxsearch.search.mctx_policies import mctx_gumbel_policy, mctx_puct_policy
+from jaxsearch.search.memory import MemoryEstimate
 from jaxsearch.search.moves import NO_ACTION, action_log_probs, sample_action
 from jaxsearch.search.options import SearchOptions
 from jaxsearch.search.puct import puct_policy
@@ -19,6 +20,7 @@ from jaxsearch.search.qtransforms import (
 )
 from jaxsearch.search.select import NodeStatistics
 from jaxsearch.search.stopping import EarlyStop
+from jaxsearch.search.timed import TimedOutput, TimedSearch
 from jaxsearch.search.tree import SearchSummary, Tree
 from jaxsearch.search.two_player import TwoPlayerModel, two_player_model
 
@@ -26,10 +28,13 @@ __all__ = [
     "NO_ACTION",
     "ConstantUrgency",
     "EarlyStop",
+    "MemoryEstimate",
     "NodeStatistics",
     "ParentUrgency",
     "SearchOptions",
     "SearchSummary",
+    "TimedOutput",
+    "TimedSearch",
     "Tree",
     "TwoPlayerModel",
     "VarianceScaling",
@@ -37,6 +42,7 @@ __all__ = [
     "gumbel_policy",
     "mctx_gumbel_policy",
     "mctx_puct_policy",
+    "memory_estimate",
     "puct_policy",
     "qtransform_by_parent_and_siblings",
     "qtransform_by_tree_range",

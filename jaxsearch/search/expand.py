@@ -29,7 +29,7 @@ def new_tree(
     *,
     capacity: int,
     max_children: int | None,
-    prior_dtype: Any,
+    prior_dtype: Any | None,
     count_root_evaluation: bool,
     keep_squares: bool,
     keep_qvalue_range: bool,
@@ -46,6 +46,7 @@ def new_tree(
     def of_root(values, fill=0):
         return of_nodes(values, fill).at[:, Tree.ROOT].set(values)
 
+    prior_dtype = prior_dtype or prior_probs.dtype
     value_sum = value if count_root_evaluation else value * 0
     kept, actions = keep_highest(roots.order, max_children)
     next_slot, next_prior_prob = highest(kept)

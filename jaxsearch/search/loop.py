@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from jaxsearch.search import stopping
+from jaxsearch.search import memory, stopping
 from jaxsearch.search.arguments import check_arguments
 from jaxsearch.search.expand import (
     Roots,
@@ -108,22 +108,24 @@ def search(
     """
     check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
     check_options(root, num_simulations, options)
-    reused = options.get("tree")
-    capacity = options.get("capacity") or num_simulations + 1
-    if reused is not None:
-        capacity = reused.capacity
-    max_children = options.get("max_children")
-    prior_probs, failed = root_priors(root, invalid_actions, root_prior_probs)
-    num_legal = jnp.sum(prior_probs > 0, axis=1, dtype=jnp.int32)
-    if root_order is None:
-        root_order = prior_probs
-    prior_probs = _among_kept(prior_probs, root_order, max_children)
-    value = jnp.asarray(root.value)
-    budgets = options.get("budgets")
-    limits = jnp.full_like(num_legal, num_simulations)
-    if budgets is not None:
+    roots = _roots(
+        root,
+        invalid_actions,
+        root_prior_probs,
+        root_order,
+        options.get("max_children"),
+    )
+    limits = jnp.full_like(roots.num_legal, num_simulations)
+    if (budgets := options.get("budgets")) is not None:
         limits = jnp.clip(jnp.asarray(budgets), 0, num_simulations).astype(jnp.int32)
-    roots = Roots(value, root.embedding, prior_probs, root_order, num_legal, failed)
+    start = partial(
+        new_tree,
+        count_root_evaluation=count_root_evaluation,
+        keep_squares=keep_squares,
+        keep_qvalue_range=keep_qvalue_range,
+        **_size(num_simulations, options),
+    )
+    memory.check_fits(jax.eval_shape(start, roots), memory.device_bytes())
     run = partial(
         _search,
         recurrent_fn=recurrent_fn,
@@ -131,22 +133,13 @@ def search(
         interior_score=interior_score,
         num_simulations=num_simulations,
         max_depth=max_depth,
-        max_children=max_children,
+        max_children=options.get("max_children"),
         early_stop=options.get("early_stop"),
         refill_terminals=options.get("refill_terminals", False),
-        start=partial(
-            new_tree,
-            capacity=capacity,
-            max_children=max_children,
-            prior_dtype=options.get("prior_dtype") or prior_probs.dtype,
-            count_root_evaluation=count_root_evaluation,
-            keep_squares=keep_squares,
-            keep_qvalue_range=keep_qvalue_range,
-            solve=options.get("solve", False),
-        ),
+        start=start,
     )
-    of_rows = roots, reused, limits, row_parameters
-    axes = _explicit_axes(prior_probs)[0]
+    of_rows = roots, options.get("tree"), limits, row_parameters
+    axes = _explicit_axes(roots.prior_probs)[0]
     if axes is not None:
         run = jax.shard_map(
             run,
@@ -154,6 +147,65 @@ def search(
             out_specs=jax.P(axes),
         )
     return run(params, rng_key, of_rows)
+
+
+def memory_estimate(
+    root: mctx.RootFnOutput,
+    num_simulations: int,
+    *,
+    keep_squares: bool = False,
+    keep_qvalue_range: bool = False,
+    **options: Unpack[SearchOptions],
+) -> memory.MemoryEstimate:
+    """The memory that the tree of a search takes. Nothing is computed or compiled.
+
+    Args:
+      root: as for the search; arrays or shapes (`jax.ShapeDtypeStruct`).
+      keep_squares: for a search with `keep_squares` or `variance_scaling`.
+      keep_qvalue_range: for one with `qtransform_by_tree_range`.
+
+    A search whose tree is larger than the memory of the local devices is refused.
+    """
+    check_arguments(root, num_simulations)
+    check_options(root, num_simulations, options)
+    roots = partial(_roots, max_children=options.get("max_children"))
+    start = partial(
+        new_tree,
+        count_root_evaluation=True,
+        keep_squares=keep_squares,
+        keep_qvalue_range=keep_qvalue_range,
+        **_size(num_simulations, options),
+    )
+    return memory.of_tree(jax.eval_shape(lambda root: start(roots(root)), root))
+
+
+def _roots(
+    root, invalid_actions=None, root_prior_probs=None, order=None, max_children=None
+) -> Roots:
+    prior_probs, failed = root_priors(root, invalid_actions, root_prior_probs)
+    if order is None:
+        order = prior_probs
+    return Roots(
+        value=jnp.asarray(root.value),
+        embedding=root.embedding,
+        prior_probs=_among_kept(prior_probs, order, max_children),
+        order=order,
+        num_legal=jnp.sum(prior_probs > 0, axis=1, dtype=jnp.int32),
+        failed=failed,
+    )
+
+
+def _size(num_simulations, options: SearchOptions) -> dict[str, Any]:
+    """What the options say of the tree's arrays."""
+    tree = options.get("tree")
+    return {
+        "capacity": tree.capacity
+        if tree is not None
+        else options.get("capacity") or num_simulations + 1,
+        "max_children": options.get("max_children"),
+        "prior_dtype": options.get("prior_dtype"),
+        "solve": options.get("solve", False),
+    }
 
 
 def _explicit_axes(x) -> jax.P:
