@@ -241,7 +241,11 @@ def _search(
     roots, reused, limits, row_parameters = of_rows
     tree = start(roots)
     rules = Rules(
-        root_score, interior_score, row_parameters, tree.qvalue_range is not None
+        root_score,
+        interior_score,
+        row_parameters,
+        on_descent=tree.qvalue_range is not None,
+        may_fill=reused is not None,
     )
     limits = jnp.where(tree.root_finished | tree.failed, 0, limits)
     num_steps = num_simulations

@@ -56,6 +56,7 @@ class Rules(NamedTuple):
     interior_score: ScoreFn
     row_parameters: Any
     on_descent: bool  # below the roots, because the scores change elsewhere
+    may_fill: bool  # whether the tree may run out of free slots
 
 
 def select_at_roots(tree: Tree, searched: jax.Array, rules: Rules) -> Tree:
@@ -123,6 +124,7 @@ def _select(tree, row, node, exists, rules, at_root=False):
         qvalue_range = tree.qvalue_range[row]
     next_prior_prob = read(tree.next_prior_prob)
     newest = read(tree.last_child)
+    full = (tree.num_nodes == tree.capacity)[row]
 
     def of_width(width):
         def older(child, _):
@@ -163,12 +165,8 @@ def _select(tree, row, node, exists, rules, at_root=False):
         if tree.proofs is not None:
             lost = read_children(tree.proofs.upper, 1) < 0
             scores = scores - _prepend(jnp.zeros_like(lost[:, 0]), lost) * LOST
-        # A full tree has no room for another child: one of the visited is chosen.
-        full = (tree.num_nodes == tree.capacity)[row]
-        lowest = jnp.finfo(scores.dtype).min
-        visited = _prepend(jnp.zeros_like(exists), column_exists)
-        among_visited = jnp.where(visited, jnp.maximum(scores, lowest), -jnp.inf)
-        scores = jnp.where(full[:, None], among_visited, scores)
+        if rules.may_fill:
+            scores = _of_visited_if_full(scores, column_exists, full)
         column = _best_column(scores, actions)
         choices = _prepend(jnp.full_like(node, Tree.NO_CHILD), children)
         choice = pick(choices, column)
@@ -184,6 +182,14 @@ def _select(tree, row, node, exists, rules, at_root=False):
         proven = read(tree.proofs.lower) == read(tree.proofs.upper)
         choice = jnp.where(proven, Tree.NO_CHILD, choice)
     return choice
+
+
+def _of_visited_if_full(scores, is_child, full):
+    """Scores [M, C]: where a tree is full no new action, but any child there is."""
+    visited = _prepend(jnp.zeros_like(full), is_child)
+    lowest = jnp.finfo(scores.dtype).min
+    of_visited = jnp.where(visited, jnp.maximum(scores, lowest), -jnp.inf)
+    return jnp.where(full[:, None], of_visited, scores)
 
 
 def root_statistics(tree: Tree, row_parameters: Any = None) -> NodeStatistics:
