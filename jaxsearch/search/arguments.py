@@ -7,12 +7,14 @@ compiled and cost nothing afterwards.
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import mctx
 import numpy as np
 
 from jaxsearch.search.tree import Tree
 
 TINY, LARGEST = 1e-30, 1e30  # the range of a scale that must be positive and finite
+MOST_VALUE = 1e28  # the largest value or reward: millions of them still have a sum
 
 
 def check_arguments(
@@ -68,9 +70,31 @@ def check_numbers(**options: tuple[Any, float, float]) -> None:
     Only Python and NumPy numbers are looked at: a value under tracing is not known.
     """
     for name, (value, low, high) in options.items():
-        if isinstance(value, int | float | np.number) and not low <= value <= high:
+        if isinstance(value, int | float | np.number | np.ndarray) and not np.all(
+            (low <= np.asarray(value)) & (np.asarray(value) <= high)
+        ):
             raise ValueError(
                 f"{name} must be a number from {low:g} to {high:g}, got {value}"
+            )
+
+
+def per_row(name: str, value: Any, root: mctx.RootFnOutput) -> Any:
+    """A number as it is, one for each row [B] as a column [B, 1]; else ValueError."""
+    shape, batch = np.shape(value), np.shape(root.value)
+    if shape not in ((), batch):
+        raise ValueError(
+            f"{name} has shape {shape}, expected a number or one for each row, {batch}"
+        )
+    return value if shape == () else jnp.asarray(value)[:, None]
+
+
+def check_scalars(**options: Any) -> None:
+    """Raises ValueError for an option that is not a single number (or None)."""
+    for name, value in options.items():
+        if np.shape(value) != ():
+            raise ValueError(
+                f"{name} has shape {np.shape(value)}, expected a single number for all "
+                "rows"
             )
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsearch.search import proofs
-from jaxsearch.search.arguments import check_output
+from jaxsearch.search.arguments import MOST_VALUE, check_output
 from jaxsearch.search.paths import Backup, Descent, widened
 from jaxsearch.search.rows import pick, pick_in_row, put, put_in_row
 from jaxsearch.search.tree import Proofs, Tree
@@ -131,9 +131,10 @@ def expand(
     dtype = tree.value_sums.dtype
     reward, discount = output.reward.astype(dtype), output.discount.astype(dtype)
     value = jnp.where(discount == 0, 0, output.value.astype(dtype))
-    probs, has_probs = _softmax(output.prior_logits.astype(dtype))
+    probs, has_probs = _softmax(jnp.asarray(output.prior_logits), dtype)
     kept, actions = keep_highest(probs, max_children)
-    fine = jnp.isfinite(reward + discount * value) & (has_probs | (discount == 0))
+    most = jnp.maximum(jnp.abs(reward), jnp.abs(discount * value))
+    fine = (most <= MOST_VALUE) & (has_probs | (discount == 0))
     failed = tree.failed | (searched & ~fine)
     opening = searched & fine & ~again
     opened = opening & (tree.num_nodes < tree.capacity)
@@ -257,8 +258,14 @@ def highest(probs: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.min(jnp.where(is_highest, columns, probs.shape[1] - 1), axis=1), highest
 
 
-def _softmax(logits):
-    """The softmax of each row [B, A], and whether it is one [B]: all zeros if not."""
+def _softmax(logits, dtype):
+    """The softmax of each row [B, A], and whether it is one [B]: all zeros if not.
+
+    The lowest number of the logits' own dtype means illegal, as -inf does.
+    """
+    logits = jnp.where(
+        logits <= jnp.finfo(logits.dtype).min, -jnp.inf, logits.astype(dtype)
+    )
     weights = jnp.exp(logits - jnp.max(logits, axis=1, keepdims=True))
     total = jnp.sum(weights, axis=1, keepdims=True)
     is_finite = jnp.isfinite(total)

@@ -20,6 +20,7 @@ from jaxsearch.search.arguments import (
     check_arguments,
     check_count,
     check_numbers,
+    per_row,
 )
 from jaxsearch.search.loop import search
 from jaxsearch.search.moves import NO_ACTION
@@ -95,8 +96,8 @@ def gumbel_policy(
         see `jaxsearch.search.loop.search`; rng_key is consumed.
       qtransform: completed Q of the columns of a node, on the scale of logits.
       max_num_considered_actions: the most actions visited at the root.
-      gumbel_scale: scale of the noise that draws them; 0 for none, as wanted for
-        playing and measuring.
+      gumbel_scale: scale of the noise that draws them, a number or one for each row
+        [B]; 0 for none, as wanted for playing and measuring.
       options: see `jaxsearch.search.options.SearchOptions`. The halving of a row
         follows its own budget. With a tree to go on with it counts the visits of this
         search only.
@@ -115,15 +116,20 @@ def gumbel_policy(
     check_arguments(root, num_simulations, invalid_actions, max_depth)
     check_count("max_num_considered_actions", max_num_considered_actions)
     check_numbers(gumbel_scale=(gumbel_scale, 0, LARGEST))
+    gumbel_scale = per_row("gumbel_scale", gumbel_scale, root)
     search_key, gumbel_key = jax.random.split(rng_key)
     prior_probs, failed = root_priors(root, invalid_actions, None)
     legal = prior_probs > 0
     logits = jnp.asarray(root.prior_logits)
+    logits = logits.astype(jnp.result_type(logits, jnp.bfloat16))
     noise = jax.random.gumbel(gumbel_key, logits.shape, logits.dtype)
     logits = logits.astype(prior_probs.dtype)
+    # Legal actions of the lowest logit are still ahead of the illegal ones.
+    logits = jnp.maximum(logits, jnp.finfo(logits.dtype).min / 4)
     logits = logits - jnp.max(jnp.where(legal, logits, -jnp.inf), axis=1, keepdims=True)
     logits = jnp.where(failed[:, None], 0, logits)
-    noisy_logits = jnp.where(legal, gumbel_scale * noise + logits, -jnp.inf)
+    noisy_logits = logits + (gumbel_scale * noise).astype(logits.dtype)
+    noisy_logits = jnp.where(legal, noisy_logits, -jnp.inf)
     most = min(max_num_considered_actions, logits.shape[1])
     most = min(most, options.get("max_children") or most)
     num_considered = jnp.minimum(jnp.sum(legal, axis=1), most)

@@ -1,8 +1,12 @@
 """Choosing the move to play from the weights that a search gives the actions."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
+
+from jaxsearch.search.arguments import check_numbers
 
 NO_ACTION = -1
 """The action of a row whose position is finished: there is no move to choose."""
@@ -15,26 +19,37 @@ def sample_action(
 
     Computed in logarithms, so every temperature from 0 to infinity is safe: 0 takes the
     highest weight (the key decides between equals), infinity chooses evenly among the
-    actions with a weight. An action of weight 0 is never chosen; a row without any
-    weight gives `NO_ACTION`. The key is consumed.
+    actions with a weight. An action of weight 0, or of one that is not finite, is never
+    chosen; a row without any weight gives `NO_ACTION`. The key is consumed.
 
     Args:
       action_weights: [B, A], not negative; they need not sum to 1.
-      temperature: scalar, or one for each row [B].
+      temperature: scalar, or one for each row [B]. Under tracing, where nothing can be
+        raised, one below 0 or NaN counts as 0.
+
+    Raises:
+      ValueError: the temperature is below 0 or not a number.
     """
+    check_numbers(temperature=(temperature, 0, math.inf))
     logits = action_log_probs(action_weights, temperature)
     action = jax.random.categorical(key, logits).astype(jnp.int32)
-    return jnp.where(jnp.any(action_weights > 0, axis=-1), action, NO_ACTION)
+    return jnp.where(jnp.any(_has_weight(action_weights), axis=-1), action, NO_ACTION)
 
 
 def action_log_probs(action_weights: jax.Array, temperature: ArrayLike) -> jax.Array:
     """Log-probabilities [B, A] of weights ** (1 / temperature), -inf for weight 0."""
-    weighted = action_weights > 0
+    weighted = _has_weight(action_weights)
     logits = jnp.log(jnp.where(weighted, action_weights, 1))
     logits = jnp.where(weighted, logits, -jnp.inf)
     # From the maximum: 0 / T is 0 for every T from the smallest number to infinity.
     below = logits - jnp.max(logits, axis=-1, keepdims=True)
     tiny = jnp.finfo(logits.dtype).tiny
     temperature = jnp.broadcast_to(temperature, logits.shape[:1])[:, None]
-    scaled = below / jnp.maximum(temperature, tiny)
+    # Written so that NaN counts as the smallest.
+    temperature = jnp.where(temperature > tiny, temperature, tiny)
+    scaled = below / temperature
     return jax.nn.log_softmax(jnp.where(weighted, scaled, -jnp.inf), axis=-1)
+
+
+def _has_weight(action_weights):
+    return (action_weights > 0) & jnp.isfinite(action_weights)

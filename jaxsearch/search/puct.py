@@ -22,6 +22,8 @@ from jaxsearch.search.arguments import (
     TINY,
     check_arguments,
     check_numbers,
+    check_scalars,
+    per_row,
 )
 from jaxsearch.search.loop import search
 from jaxsearch.search.moves import sample_action
@@ -81,7 +83,8 @@ def puct_policy(
       qtransform: the value of a column's Q. Default: as in mctx. With `c_puct`, AlphaGo
         Zero's rule takes `qtransform_fixed_scale`.
       dirichlet_fraction: share of Dirichlet noise in the root prior; 0 for none, as
-        wanted for playing and measuring.
+        wanted for playing and measuring. Like the other two a number, or one for each
+        row [B].
       dirichlet_alpha: concentration of that noise. It is drawn for all actions and
         masked afterwards, as in mctx.
       dirichlet_total: the concentration of a row is this over its number of legal
@@ -95,7 +98,7 @@ def puct_policy(
         transformed value is 0, as in mctx.
       root_first_play_urgency: the same at the root. None: as below it.
       root_prior_temperature: the root's priors are taken to the power of one over it,
-        before the noise.
+        before the noise. A number, or one for each row [B].
       root_prior_probs: [B, A], the root's priors as probabilities in place of
         `root.prior_logits`: used as they are, 0 where illegal.
       forced_playouts: k of KataGo (there 2): at the root a visited action is followed
@@ -129,17 +132,23 @@ def puct_policy(
         forced_playouts=(forced_playouts, 0, LARGEST),
         temperature=(temperature, 0, math.inf),
     )
+    check_scalars(
+        pb_c_init=pb_c_init,
+        pb_c_base=pb_c_base,
+        forced_playouts=forced_playouts,
+    )
     action_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
     root, root_prior_probs = for_self_play(
         dirichlet_key,
         root,
         invalid_actions,
         root_prior_probs,
-        fraction=dirichlet_fraction,
-        alpha=dirichlet_alpha,
-        total=dirichlet_total,
+        fraction=per_row("dirichlet_fraction", dirichlet_fraction, root),
+        alpha=per_row("dirichlet_alpha", dirichlet_alpha, root),
+        total=per_row("dirichlet_total", dirichlet_total, root),
         temperature=root_prior_temperature,
     )
+    per_row("c_puct", c_puct, root)
     if c_puct is not None:
         c_puct = jnp.broadcast_to(c_puct, jnp.shape(root.value))
     below = PuctRule(

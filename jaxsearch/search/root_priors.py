@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import mctx
 from jax.typing import ArrayLike
 
+from jaxsearch.search.arguments import MOST_VALUE
 from jaxsearch.search.moves import action_log_probs
 
 
@@ -20,7 +21,8 @@ def root_priors(
     """The priors [B, A] of the roots, and which rows [B] cannot be searched.
 
     The priors are in float32 at least, exactly 0 where illegal and only there. A row
-    with a prior or a value that is not finite has failed: its priors are even.
+    with a prior that is not finite or below 0, or with a value that is not finite or
+    beyond `MOST_VALUE`, has failed: its priors are even, unless they are fine.
     """
     logits = jnp.asarray(root.prior_logits)
     dtype = jnp.result_type(logits, root.value, jnp.float32)
@@ -34,10 +36,10 @@ def root_priors(
     else:
         probs = jnp.asarray(root_prior_probs).astype(dtype)
     probs = jnp.where(legal, probs, jnp.zeros_like(probs))
-    finite = jnp.all(jnp.isfinite(probs), axis=-1)
+    finite = jnp.all(jnp.isfinite(probs) & (probs >= 0), axis=-1)
     even = legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
     probs = jnp.where(finite[:, None], probs, even.astype(dtype))
-    return probs, ~(finite & jnp.isfinite(root.value))
+    return probs, ~(finite & (jnp.abs(jnp.asarray(root.value)) <= MOST_VALUE))
 
 
 def for_self_play(
@@ -76,9 +78,11 @@ def for_self_play(
         tiny = jnp.finfo(noise.dtype).tiny
         noise = noise / jnp.maximum(jnp.sum(noise, axis=-1, keepdims=True), tiny)
         return root, (1 - fraction) * root_prior_probs + fraction * noise
-    noise = jax.random.dirichlet(
-        key, jnp.full(logits.shape[-1:], alpha), logits.shape[:-1]
-    )
+    if jnp.ndim(alpha) == 0:  # as mctx draws it
+        alpha = jnp.full(logits.shape[-1:], alpha)
+    else:
+        alpha = jnp.broadcast_to(alpha, logits.shape)
+    noise = jax.random.dirichlet(key, alpha, logits.shape[:-1])
     if invalid_actions is not None:  # whose logits may be anything
         illegal = jnp.asarray(invalid_actions).astype(bool) & ~jnp.isfinite(logits)
         logits = jnp.where(illegal, jnp.finfo(logits.dtype).min, logits)
