@@ -237,8 +237,13 @@ def _root_score(node: NodeStatistics, *, qtransform):
     last = halving.due.shape[1] - 1
     due = jnp.take_along_axis(halving.due, jnp.minimum(total, last), axis=1)
     noisy = jnp.take_along_axis(halving.noisy_logits, actions, axis=1)
-    scores = jnp.where(visited, noisy + qtransform(node), 0)
-    return jnp.where((visits == due) & (node.prior_probs > 0), scores, -jnp.inf)
+    scores = jnp.where(node.prior_probs > 0, noisy + qtransform(node), -jnp.inf)
+    is_due = visits == due
+    if node.full is not None:  # then any action is due if those that were are unvisited
+        is_due = is_due & (visited | ~node.full[:, None])
+        none = ~jnp.any(is_due & (scores > -jnp.inf), axis=1, keepdims=True)
+        is_due = is_due | (none & node.full[:, None])
+    return jnp.where(is_due, scores, -jnp.inf)
 
 
 def _interior_score(node: NodeStatistics, *, qtransform):

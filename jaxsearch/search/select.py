@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from jaxsearch.search.rows import pick, put, set_entries, take
 from jaxsearch.search.tree import Tree
 
-LOST = 1e6  # by which the score of a move that is proven lost is lowered
 _WIDTHS = (4, 16, 64, 256)  # children that a choice can be compiled for
 
 
@@ -34,6 +33,7 @@ class NodeStatistics(NamedTuple):
     mean_square: jax.Array | None = None  # [M] float: of the node's returns, if kept
     qvalue_range: jax.Array | None = None  # [M, 2] float: of all Q of the tree, if kept
     row_parameters: Any = None  # arrays [B, ...]: what `search` was given for the rules
+    full: jax.Array | None = None  # [M] bool: no room for a new child; None: never so
 
 
 ScoreFn = Callable[[NodeStatistics], jax.Array]
@@ -124,7 +124,7 @@ def _select(tree, row, node, exists, rules, at_root=False):
         qvalue_range = tree.qvalue_range[row]
     next_prior_prob = read(tree.next_prior_prob)
     newest = read(tree.last_child)
-    full = (tree.num_nodes == tree.capacity)[row]
+    full = (tree.num_nodes == tree.capacity)[row] if rules.may_fill else None
 
     def of_width(width):
         def older(child, _):
@@ -159,13 +159,14 @@ def _select(tree, row, node, exists, rules, at_root=False):
             num_actions=tree.num_actions,
             rows=row,
             row_parameters=rules.row_parameters,
+            full=full,
         )
         score = rules.root_score if at_root else rules.interior_score
         scores = score(statistics)
         if tree.proofs is not None:
             lost = read_children(tree.proofs.upper, 1) < 0
-            scores = scores - _prepend(jnp.zeros_like(lost[:, 0]), lost) * LOST
-        if rules.may_fill:
+            scores = _of_others_if_any(scores, lost)
+        if full is not None:
             scores = _of_visited_if_full(scores, column_exists, full)
         column = _best_column(scores, actions)
         choices = _prepend(jnp.full_like(node, Tree.NO_CHILD), children)
@@ -182,6 +183,13 @@ def _select(tree, row, node, exists, rules, at_root=False):
         proven = read(tree.proofs.lower) == read(tree.proofs.upper)
         choice = jnp.where(proven, Tree.NO_CHILD, choice)
     return choice
+
+
+def _of_others_if_any(scores, lost):
+    """Scores [M, C]: no child that is lost, if another action may be chosen."""
+    lost = _prepend(jnp.zeros_like(lost[:, 0]), lost)
+    others = jnp.any(~lost & (scores > -jnp.inf), axis=1, keepdims=True)
+    return jnp.where(lost & others, -jnp.inf, scores)
 
 
 def _of_visited_if_full(scores, is_child, full):

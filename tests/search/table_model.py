@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxsearch import mctx_puct_policy, puct_policy
-from tests.search import reference_puct
+from tests.search import reference_search as reference
 
 
 @jax.tree_util.register_dataclass
@@ -214,8 +214,9 @@ def reference_search(
     num_simulations: int,
     illegal: np.ndarray,
     root_logits: np.ndarray | None = None,
+    root_state: int = 0,
     **options: Any,
-) -> reference_puct.Result:
+) -> reference.Result:
     """The plain Python search of one row, with other logits at the root if given."""
     next_states, rewards, discounts, values, prior_logits = (
         table.tolist()
@@ -238,11 +239,12 @@ def reference_search(
             prior_logits[next_state],
         )
 
-    return reference_puct.search(
+    return reference.search(
         step,
-        values[0],
-        prior_logits[0] if root_logits is None else root_logits.tolist(),
+        values[root_state],
+        prior_logits[root_state] if root_logits is None else root_logits.tolist(),
         num_simulations,
         legal=(~illegal).tolist(),
+        root_state=root_state,
         **options,
     )

@@ -16,6 +16,7 @@ from jaxsearch import (
     puct_policy,
     qtransform_fixed_scale,
 )
+from tests.search.reference_search import Puct
 from tests.search.table_model import (
     random_mask,
     random_tables,
@@ -47,9 +48,12 @@ def test_constant_c_puct_of_each_row_is_alphago_zeros_rule():
             tables[row],
             32,
             illegal[row],
-            c_puct=float(c),
-            first_play_urgency=-0.2,
-            count_root_evaluation=False,
+            method=Puct(
+                c_puct=float(c),
+                transform="fixed_scale",
+                first_play_urgency=-0.2,
+                count_root_evaluation=False,
+            ),
         )
         for row, c in enumerate(c_puct)
     ]
