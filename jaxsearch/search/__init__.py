@@ -1,13 +1,16 @@
 """Tree search on the device: arrays and callables only, no games and no nets."""
 
-from jaxsearch.search.gumbel import (
-    gumbel_policy,
-    qtransform_completed_by_mix_value,
-)
+from jaxsearch.search.drawing import table_text, tree_dot, tree_text
+from jaxsearch.search.gumbel import gumbel_policy, qtransform_completed_by_mix_value
 from jaxsearch.search.loop import memory_estimate, search
 from jaxsearch.search.mctx_policies import mctx_gumbel_policy, mctx_puct_policy
 from jaxsearch.search.memory import MemoryEstimate
-from jaxsearch.search.moves import NO_ACTION, action_log_probs, sample_action
+from jaxsearch.search.moves import (
+    NO_ACTION,
+    action_log_probs,
+    lcb_action,
+    sample_action,
+)
 from jaxsearch.search.options import SearchOptions
 from jaxsearch.search.puct import puct_policy
 from jaxsearch.search.qtransforms import (
@@ -19,6 +22,15 @@ from jaxsearch.search.qtransforms import (
     qtransform_fixed_scale,
 )
 from jaxsearch.search.select import NodeStatistics
+from jaxsearch.search.statistics import (
+    ActionStatistics,
+    TreeSizes,
+    action_statistics,
+    principal_variation,
+    return_stdevs,
+    root_lcb_action,
+    tree_sizes,
+)
 from jaxsearch.search.stopping import EarlyStop
 from jaxsearch.search.timed import TimedOutput, TimedSearch
 from jaxsearch.search.tree import SearchSummary, Tree
@@ -26,6 +38,7 @@ from jaxsearch.search.two_player import TwoPlayerModel, two_player_model
 
 __all__ = [
     "NO_ACTION",
+    "ActionStatistics",
     "ConstantUrgency",
     "EarlyStop",
     "MemoryEstimate",
@@ -36,19 +49,29 @@ __all__ = [
     "TimedOutput",
     "TimedSearch",
     "Tree",
+    "TreeSizes",
     "TwoPlayerModel",
     "VarianceScaling",
     "action_log_probs",
+    "action_statistics",
     "gumbel_policy",
+    "lcb_action",
     "mctx_gumbel_policy",
     "mctx_puct_policy",
     "memory_estimate",
+    "principal_variation",
     "puct_policy",
     "qtransform_by_parent_and_siblings",
     "qtransform_by_tree_range",
     "qtransform_completed_by_mix_value",
     "qtransform_fixed_scale",
+    "return_stdevs",
+    "root_lcb_action",
     "sample_action",
     "search",
+    "table_text",
+    "tree_dot",
+    "tree_sizes",
+    "tree_text",
     "two_player_model",
 ]
