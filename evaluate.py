@@ -7,7 +7,7 @@
     python evaluate.py compare --env connect_four --sims 32 --batch 256
     python evaluate.py fixtures
 
-A player is a short text:
+A player is a short text, in quotes in a shell if it holds ? or &:
 
     random                                    uniformly random moves
     uct:sims=400&c=4                          search with random games, no net
@@ -128,7 +128,7 @@ class Sweep(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Command):
-    """Our puct and gumbel and mctx's on the same roots: visits, time and memory."""
+    """Our puct and gumbel beside mctx's, on the same roots: visits, time, memory."""
 
     env: GameName = ""
     run: str = ""
