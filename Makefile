@@ -1,7 +1,9 @@
-# Everything needs Python 3.11 to 3.13 with pip, and nothing else. Another Python:
+# Everything needs Linux or macOS and Python 3.11 to 3.13 with pip and venv, and nothing
+# else. Another Python:
 #   make setup PYTHON=python3.12
-# Flags of the programs go through ARGS:
+# Flags of the programs go through ARGS, for `make evaluate` the whole command:
 #   make train ARGS="--help"
+#   make evaluate ARGS="match random uct:sims=100 --env nim"
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,7 +13,9 @@ BIN := .venv/bin
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit("jaxsearch needs Python 3.11 to 3.13, but $(PYTHON) is %d.%d: give another one, as in  make $(MAKECMDGOALS) PYTHON=python3.12" % v)'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or \
+	  sys.exit("jaxsearch needs Python 3.11 to 3.13, but $(PYTHON) is %d.%d: give " \
+	  "another one, as in  make $(MAKECMDGOALS) PYTHON=python3.12" % v)'
 	@echo "installing into .venv, which takes about a minute"
 	@if command -v uv > /dev/null; then \
 	  uv venv --quiet --seed --allow-existing --python $(PYTHON) .venv && \

@@ -7,7 +7,7 @@
     python evaluate.py compare --env connect_four --sims 32 --batch 256
     python evaluate.py fixtures
 
-A player is a short text:
+A player is a short text, in quotes in a shell if it holds ? or &:
 
     random                                    uniformly random moves
     uct:sims=400&c=4                          search with random games, no net
@@ -25,6 +25,7 @@ import json
 import math
 import os
 import sys
+import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,22 +45,13 @@ from jaxsearch.arena.fixtures import reproduce_fixtures
 from jaxsearch.arena.hashed_evaluation import hashed_evaluate
 from jaxsearch.arena.match import check_match, play_match
 from jaxsearch.arena.openings import random_openings
-from jaxsearch.arena.player_names import (
-    EXAMPLES,
-    PlayerName,
-    make_player,
-    parse_player,
-)
+from jaxsearch.arena.player_names import EXAMPLES, PlayerName, make_player, parse_player
 from jaxsearch.arena.players import Agent
 from jaxsearch.arena.positions import GAME as POSITIONS_GAME
 from jaxsearch.arena.positions import check_positions, evaluate_positions
-from jaxsearch.arena.sweep import (
-    check_sweep,
-    save_sweep,
-    sweep_match,
-    sweep_positions,
-)
+from jaxsearch.arena.sweep import check_sweep, save_sweep, sweep_match, sweep_positions
 from jaxsearch.learn.files import check_file, check_folder, write_atomically
+from jaxsearch.learn.run_folder import RunFolder
 from jaxsearch.learn.settings import check_numbers
 from jaxsearch.program import finish
 from train import load_agent
@@ -136,7 +128,7 @@ class Sweep(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Command):
-    """Our PUCT and mctx's searches on the same roots: equal visits, time and memory."""
+    """Our puct and gumbel beside mctx's, on the same roots: visits, time, memory."""
 
     env: GameName = ""
     run: str = ""
@@ -154,6 +146,8 @@ class Compare(Command):
 @dataclass(frozen=True, kw_only=True)
 class Fixtures(Command):
     """A recorded set of tic-tac-toe searches, reproduced to the last visit."""
+
+    seed: tyro.conf.Suppress[int] = 0  # the record has its own
 
 
 COMMANDS = Match | Positions | Sweep | Compare | Fixtures
@@ -257,7 +251,7 @@ def prepare_sweep(command: Sweep) -> Job:
         name=command.run,
     )
     if rival is None:
-        check_positions(env)
+        check_positions(env, instead="--opponent, such as --opponent uct:sims=100")
     else:
         check_match(env, command.games, command.opening_plies)
         check_openings(env, command.opening_plies, key)
@@ -314,7 +308,7 @@ def load_agents(names: Sequence[PlayerName]) -> dict[str | None, Agent]:
         if not os.path.isdir(run):  # Path.is_dir raises for some names
             raise ValueError(
                 f"unknown player {run!r}: there is no such run folder; a player is "
-                f"{EXAMPLES}; train a run with: python train.py --run {run}"
+                f"{EXAMPLES}; {RunFolder(run).remedy}"
             )
         agents[run] = load_agent(run)
     return agents
@@ -348,7 +342,7 @@ def check_openings(env: envs.Env[Any], num_plies: int, key: jax.Array) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     backend.protect()
-    command = tyro.cli(COMMANDS, args=arguments, description=__doc__)
+    command = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         backend.select(command.device)
         job = prepare(command)
@@ -369,6 +363,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in saved:
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
     return 0
+
+
+def parse(arguments: Sequence[str]) -> Command:
+    """The command; parsed alone, so that its errors name its own --help."""
+    kinds = {kind.__name__.lower(): kind for kind in typing.get_args(COMMANDS)}
+    if not arguments or arguments[0] not in kinds:
+        return tyro.cli(COMMANDS, args=arguments, description=__doc__)
+    kind, prog = kinds[arguments[0]], f"evaluate.py {arguments[0]}"
+    return tyro.cli(kind, prog=prog, args=arguments[1:])
 
 
 def plain(value: Any) -> Any:

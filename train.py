@@ -3,7 +3,7 @@
     python train.py                                # connect four, about five minutes
     python train.py --run runs/mine --minutes 15   # longer, in another folder
     python train.py --run runs/mine --resume --minutes 30
-    python train.py --env tic_tac_toe --net mlp --run runs/ttt --minutes 1
+    python train.py --env nim --net mlp --minutes 1
 
 Every iteration plays some moves in a batch of games, each move chosen by a tree search,
 and takes some learning steps on positions of the last games. Both run on the device.
@@ -37,7 +37,8 @@ import nets
 from jaxsearch import backend, two_player_model
 from jaxsearch.arena import positions
 from jaxsearch.arena.match import play_match
-from jaxsearch.arena.players import raw_player, search_player, uct_player
+from jaxsearch.arena.player_names import PlayerName, make_player
+from jaxsearch.arena.players import Player, uct_player
 from jaxsearch.arena.report import match_report, positions_report
 from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.interruption import Interruption
@@ -58,8 +59,8 @@ from jaxsearch.search.two_player import EvaluateFn
 class Config(Settings):
     """Flags of train.py; a run folder keeps its own in config.json."""
 
-    run: str = "runs/connect_four"
-    """Folder of the run."""
+    run: str | None = None
+    """Folder of the run; by default the game's, as runs/connect_four."""
     resume: bool = False
     """Go on with the run in the folder, with its own configuration: of the other flags
     only the length, --save-every, --evaluate, --device and --learning-rate may be given
@@ -82,19 +83,23 @@ class Config(Settings):
     """Options of the game, such as "heaps=(3,4,5)" misere=True for nim."""
 
     net: str = "resnet"
-    """Kind of net: resnet or mlp."""
+    """Kind of net: resnet, or mlp for games without a board such as nim."""
     width: int = 32
-    """Channels of the net, or units of a layer."""
+    """Channels of the resnet, or units in each hidden layer of the mlp."""
     depth: int = 3
-    """Residual blocks, or layers."""
+    """Residual blocks of the resnet, or hidden layers of the mlp."""
     dtype: str = "float32"
     """What the net computes in: float32 or bfloat16."""
 
     def check(self) -> None:
         """Raises ValueError for a value that no run can have."""
         super().check()
-        if not self.run:
+        if not self.folder:
             raise ValueError("--run must name a folder, got ''")
+
+    @property
+    def folder(self) -> str:
+        return f"runs/{self.env}" if self.run is None else self.run
 
     def lasting(self) -> dict[str, Any]:
         """The settings that a run has from its first iteration to the last."""
@@ -144,9 +149,10 @@ def make_agent(config: Config) -> Agent:
         name, _, text = option.partition("=")
         try:
             options[name] = ast.literal_eval(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise ValueError(
-                f"--env-options takes name=value, such as misere=True, got {option!r}"
+                f"--env-options takes name=value, such as misere=True, got {option!r}: "
+                + getattr(error, "msg", "not a Python value")
             ) from None
     env = envs.make(config.env, **options)
     graphdef, state = nnx.split(
@@ -168,13 +174,8 @@ def make_agent(config: Config) -> Agent:
         del key
         return net(params, jax.vmap(env.observe)(states))
 
-    return Agent(
-        config=config,
-        env=env,
-        params=nnx.to_pure_dict(state),
-        net=net,
-        evaluate=evaluate,
-    )
+    params = nnx.to_pure_dict(state)
+    return Agent(config=config, env=env, params=params, net=net, evaluate=evaluate)
 
 
 def load_agent(run: str | Path) -> Agent:
@@ -208,7 +209,7 @@ def parse(arguments: list[str] | None) -> Config:
     flags = read()
     if not flags.resume:
         return flags
-    folder = RunFolder(flags.run)
+    folder = RunFolder(flags.folder)
     stored = dataclasses.replace(folder.read_config(Config), run=flags.run, resume=True)
     # A length that is given takes the place of all that are stored.
     flags = read(default=dataclasses.replace(stored, minutes=None, iterations=None))
@@ -227,11 +228,11 @@ def parse(arguments: list[str] | None) -> Config:
 def prepare(config: Config) -> tuple[RunFolder, Agent]:
     """Checks everything that can be wrong; raises ValueError and changes nothing."""
     config.check()
-    folder = RunFolder(config.run)
+    folder = RunFolder(config.folder)
     if config.resume:
         folder.check_resumable()
     else:
-        folder.check_unused()
+        folder.check_unused(config.env)
     backend.select(config.device)
     if config.devices > (present := len(jax.devices())):
         raise ValueError(
@@ -265,7 +266,7 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
         TrainingProgress(console) as progress,
     ):
         if not config.resume:
-            folder.check_unused()  # again, as nobody else can start a run from here on
+            folder.check_unused(config.env)  # again: nobody else can start from here on
             folder.write_config(dataclasses.asdict(config))
         if checkpoints.steps:
             step, parts, damaged = checkpoints.load_newest(agent=average, state=state)
@@ -305,18 +306,15 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
             progress.show(config.share_done(state), figures)
             if int(state.iteration) % config.save_every == 0:
                 checkpoints.save(int(state.iteration), agent=average, state=state)
-        if interruption.signal_name:
-            console.print(
-                f"{interruption.signal_name}: saving; a second one ends at once"
-            )
+        if name := interruption.signal_name:
+            console.print(f"{name}: saving; a second one ends at once")
         if int(state.iteration) not in checkpoints.steps:
             checkpoints.save(int(state.iteration), agent=average, state=state)
 
-    if interruption.signal_name:
+    if name := interruption.signal_name:
         console.print(
-            f"{interruption.signal_name}: stopped after iteration "
-            f"{int(state.iteration)}, everything is saved. Go on with:\n"
-            f"  {folder.resume_command}",
+            f"{name}: stopped after iteration {int(state.iteration)}, everything is "
+            f"saved. Go on with:\n  {folder.resume_command}",
             soft_wrap=True,
         )
         return None
@@ -325,32 +323,31 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
 
 def report(folder: RunFolder, agent: Agent, console: Console) -> None:
     """Draws the curves of the run and measures what it came to."""
-    curves = folder.path / "curves.png"
-    plot_curves(folder.read_metrics(), curves)
+    config, curves = agent.config, folder.path / "curves.png"
+    title = f"{config.env}, {config.search} with {config.simulations} simulations"
+    plot_curves(folder.read_metrics(), curves, title)
     console.print(f"curves of the run: {curves}")
-    if not agent.config.evaluate:
+    if not config.evaluate:
         return
+
+    def player(search: str, **options: int) -> Player:  # as evaluate.py names it
+        name = PlayerName(text="", run=str(folder), search=search, options=options)
+        return make_player(name, agent.env, agent)
+
     if agent.env.id == positions.GAME:
-        # Named as `evaluate.py positions` names them.
-        players = [raw_player(agent, name=f"{folder}?search=raw")] + [
-            search_player(
-                agent, num_simulations=n, name=f"{folder}?search=puct&sims={n}"
-            )
-            for n in (32, 128)
-        ]
+        console.print("measuring 600 solved positions: raw net, 32, 128 simulations")
+        players = player("raw"), player("puct", sims=32), player("puct", sims=128)
         measured = [positions.evaluate_positions(agent.env, p) for p in players]
         console.print(positions_report(measured))
     else:
-        name = f"{folder}?search=puct&sims=32"
-        player = search_player(agent, num_simulations=32, name=name)
-        opponent = uct_player(agent.env, num_simulations=100)
+        console.print("measuring 100 games, 32 simulations against uct:sims=100")
         match = play_match(
             agent.env,
-            player,
-            opponent,
+            player("puct", sims=32),
+            uct_player(agent.env, num_simulations=100),
             games=100,
             opening_plies=2,
-            key=jax.random.key(agent.config.seed),
+            key=jax.random.key(config.seed),
         )
         console.print(match_report(match))
     console.print(f"more: python evaluate.py match {folder} uct:sims=400")

@@ -64,8 +64,10 @@ def check_env(
       max_plies: every random game must have ended by then.
 
     Raises:
-      ValueError: names the broken part of the contract, and where it broke.
+      ValueError: names the broken part of the contract, and where it broke; or
+        `games` is below 1.
     """
+    require(games >= 1, env, f"games must be at least 1, got {games}")
     _check_attributes(env)
     _check_init(env, seed)
     batched = _Batched(env)
@@ -95,10 +97,11 @@ def _check_attributes(env: Env[Any]) -> None:
     }
     for name, kind in kinds.items():
         value: Any = getattr(env, name, None)
+        wanted = "an int >= 1" if kind is int else f"a {kind.__name__}"
         require(
             isinstance(value, kind) and (kind is not int or value >= 1),
             env,
-            f"{name} must be a {kind.__name__}{' >= 1' * (kind is int)}, got {value!r}",
+            f"{name} must be {wanted}, got {value!r}",
         )
 
 

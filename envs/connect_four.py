@@ -34,7 +34,7 @@ class ConnectFourState(State):
 
 
 class ConnectFour(Env[ConnectFourState]):
-    """Players drop stones into columns; four in a row, upright or slanting, win.
+    """Players drop stones into columns; four in a row win: level, upright or slanting.
 
     Player 0 is X and moves first. Action a drops a stone into column a from the left.
     Observation [6, 7, 2] bool, top row first: my stones, your stones. Rewards +1 and
@@ -42,7 +42,7 @@ class ConnectFour(Env[ConnectFourState]):
 
     As text a position is its rows from the top,
     "......./......./......./......./...O.../...XX..", and a move is its column from 1
-    to 7. `from_text` also takes the moves from the start, "445".
+    to 7. `from_text` also takes the moves from the start, "445" for that position.
     """
 
     id = "connect_four"

@@ -22,7 +22,9 @@ MAX_SYMMETRIES = 24
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class NimState(State):
-    heaps: jax.Array  # [H] int8: objects left in each heap
+    """How many objects are left in each heap: [3, 4, 5] as the default starts."""
+
+    heaps: jax.Array  # [H] int8
 
 
 class Nim(Env[NimState]):

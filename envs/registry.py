@@ -23,7 +23,11 @@ def names() -> tuple[str, ...]:
 
 
 def make(name: str, **options: Any) -> Env[Any]:
-    """Makes a game: `make("nim", heaps=(3, 5, 7), misere=True)`.
+    """Makes a game by its name: `make("nim", heaps=(3, 5, 7), misere=True)`.
+
+    Args:
+      name: one of `names()`.
+      **options: the arguments of the game's class.
 
     Raises:
       ValueError: an unknown name, or an option or value that the game does not take.

@@ -25,6 +25,13 @@ LINES = np.stack(
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TicTacToeState(State):
+    """The cells from the top left in reading order.
+
+    X . O
+    . X .     [0, -1, 1, -1, 0, -1, -1, -1, 1]
+    . . O
+    """
+
     board: jax.Array  # [9] int8: the player who marked the cell, or EMPTY
 
 

@@ -15,9 +15,9 @@ PLATFORMS = ("auto", "cpu", "gpu", "tpu")
 # JAX's default CPU fusion gives wrong sums of squares of vmapped matrix-vector products
 # in jaxlib 0.10.2 (https://github.com/jax-ml/jax/issues/39103) and slows convolutions
 # in all of these: an empty list of fusion types switches it off. The default order of
-# operations on a CPU, made for running them side by side, makes a search with its many
-# small ones about twice as slow. XLA stops the program at a flag that it does not know,
-# so only versions that were tried are listed.
+# operations on a CPU, made for running them side by side, slows a search with its many
+# small ones (see docs/decisions.md). XLA stops the program at a flag that it does not
+# know, so only versions that were tried are listed.
 _FLAGS = {
     "--xla_cpu_experimental_ynn_fusion_type": "",
     "--xla_cpu_enable_concurrency_optimized_scheduler": "false",

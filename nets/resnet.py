@@ -56,7 +56,7 @@ class ResNet(Net):
         if len(self.observation_shape) != 3:
             raise ValueError(
                 "resnet needs observations [height, width, channels], got "
-                f"{list(self.observation_shape)}: use the net mlp for such a game"
+                f"{list(self.observation_shape)}: for such a game take --net mlp"
             )
         *board, channels = self.observation_shape
         cells = math.prod(board)

@@ -92,6 +92,7 @@ def test_help_names_every_game(command, capsys, monkeypatch):
         ("match random random --env tic_tac_toe --opening-plies 9", "plies"),
         ("positions", "positions needs one or more players, such as random, uct"),
         ("positions runs/missing", "there is no such run folder"),
+        ("positions {run}x", "did you mean {run}?"),
         ("positions {run} --batch 0", "--batch must be above 0, got 0"),
         ("positions {run}?search=alpha", "unknown search 'alpha'"),
         ("positions {run} --device gpu", "asked for device 'gpu'"),
@@ -121,7 +122,7 @@ def test_bad_input_is_refused_in_one_line(command, message, run, capsys):
     before = sorted(run.rglob("*"))
     assert evaluate.main(command.format(run=run).split()) == 2
     captured = capsys.readouterr()
-    assert message in captured.err
+    assert message.format(run=run) in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
     assert sorted(run.rglob("*")) == before
@@ -134,6 +135,17 @@ def test_runs_of_two_games_do_not_play_each_other(run_of, capsys):
     error = capsys.readouterr().err
     assert "connect_four" in error
     assert "nim" in error
+
+
+@pytest.mark.parametrize(
+    "command", ["sweep runs/a --sims x", "sweep runs/a --bogus", "fixtures --seed 1"]
+)
+def test_error_of_a_flag_names_the_help_of_its_command(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        evaluate.main(command.split())
+    assert end.value.code == 2
+    name, *_ = command.split()
+    assert f"evaluate.py {name} --help" in capsys.readouterr().err
 
 
 # The folder alone is enough, whatever the game.
@@ -167,6 +179,8 @@ def test_positions_of_a_run_of_another_game_are_refused_by_name(run_of, capsys):
     assert "solved positions of connect_four only, got a player of nim" in (
         capsys.readouterr().err
     )
+    assert evaluate.main(["sweep", run]) == 2
+    assert "--opponent, such as --opponent uct:sims=100" in capsys.readouterr().err
 
 
 # 10 games do not divide among 3 devices, and need not.

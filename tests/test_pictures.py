@@ -25,19 +25,29 @@ def saved(monkeypatch):
     return figures
 
 
-def test_curves_say_how_they_are_smoothed(saved, tmp_path):
-    plot_curves([dict.fromkeys(FIGURES, float(n)) for n in range(3)], tmp_path / "c")
+def test_curves_say_what_they_are_of_and_how_they_are_smoothed(saved, tmp_path):
+    metrics = [dict.fromkeys(FIGURES, float(n)) for n in range(3)]
+    plot_curves(metrics, tmp_path / "c", "connect_four, gumbel")
+    assert saved[0].get_suptitle() == "connect_four, gumbel, 0.0 minutes"
     assert "running mean of 9 iterations" in saved[0].get_supxlabel()
 
 
 @pytest.mark.parametrize(
-    ("measure", "label"),
+    ("measure", "title", "label"),
     [
-        ("share of solved positions kept", "share of solved positions kept, %"),
-        ("score against runs/other?search=puct&sims=128", "score, %"),
+        (
+            "share of solved positions kept",
+            "runs/a",
+            "share of solved positions kept, %",
+        ),
+        (
+            "score against runs/other?search=puct&sims=128",
+            "runs/a\nagainst runs/other?search=puct&sims=128",
+            "score, %",
+        ),
     ],
 )
-def test_heat_map_names_its_colours(saved, tmp_path, measure, label):
+def test_heat_map_names_its_measure_once(saved, tmp_path, measure, title, label):
     point = SweepPoint(simulations=8, c_puct=1.0, value=0.5, low=0.4, high=0.6)
     result = SweepResult(
         player="runs/a",
@@ -47,5 +57,6 @@ def test_heat_map_names_its_colours(saved, tmp_path, measure, label):
         points=(point,),
     )
     draw_heat_map(result, tmp_path / "s")
-    _, colours = saved[0].axes
+    grid, colours = saved[0].axes
+    assert grid.get_title() == title
     assert colours.get_ylabel() == label

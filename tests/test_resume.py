@@ -34,6 +34,11 @@ def run(base, tmp_path):
     return shutil.copytree(base, tmp_path / "run")
 
 
+def test_folder_is_named_after_the_game():
+    assert train.parse(["--env", "nim"]).folder == "runs/nim"
+    assert train.parse(["--env", "nim", "--run", "runs/mine"]).folder == "runs/mine"
+
+
 def resume(run, *flags):
     return train.main(["--run", str(run), "--resume", *flags])
 
@@ -68,6 +73,12 @@ def test_resumed_run_has_its_own_length_and_keeps_a_new_one(run):
     stored = json.loads((run / "config.json").read_text())
     assert (stored["iterations"], stored["minutes"]) == (6, None)
     assert (stored["save_every"], stored["evaluate"]) == (2, False)
+
+
+def test_figures_of_a_run_are_documented(base):
+    page = (Path(train.__file__).parent / "docs/evaluate.md").read_text()
+    for name in RunFolder(base).read_metrics()[0]:
+        assert f"`{name}`" in page, name
 
 
 def test_length_that_is_given_replaces_all_that_are_stored(run):

@@ -253,13 +253,14 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
 
 
 def test_measures_at_the_end_fit_80_columns(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(train, "plot_curves", lambda metrics, path: None)
+    monkeypatch.setattr(train, "plot_curves", lambda *arguments: None)
     monkeypatch.setattr(train.RunFolder, "read_metrics", lambda folder: [])
     monkeypatch.setattr(train.positions, "evaluate_positions", kept_everything)
     monkeypatch.chdir(tmp_path)
     agent = train.make_agent(train.Config(net="mlp", width=8, depth=1))
     train.report(RunFolder("runs/connect_four"), agent, Console(width=80))
-    title, run, *lines = capsys.readouterr().out.splitlines()[1:]
+    told, title, run, *lines = capsys.readouterr().out.splitlines()[1:]
+    assert told == "measuring 600 solved positions: raw net, 32, 128 simulations"
     assert (title.strip(), run.strip()) == (
         "Outcome kept in 600 solved positions, %",
         "runs/connect_four",
@@ -282,13 +283,12 @@ def kept_everything(env, player):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            "--env conect_four",
-            "unknown game 'conect_four': did you mean 'connect_four'",
-        ),
+        ("--env conect_four", "'conect_four': did you mean 'connect_four'"),
         ("--env nim --env-options heaps", "--env-options takes name=value"),
         ("--env nim --env-options piles=3", "has no option 'piles'"),
-        ("--env nim", "resnet needs observations [height, width, channels]"),
+        ("--env nim --env-options heaps=(3", "got 'heaps=(3': '(' was never closed"),
+        ("--env nim --env-options misere=true", "not a Python value"),
+        ("--env nim", "got [3, 6]: for such a game take --net mlp\n"),
         ("--net transformer", "unknown net 'transformer': choose one of"),
         ("--dtype float16", "unknown dtype 'float16'"),
         (
@@ -345,7 +345,8 @@ def test_bad_flags_are_refused_in_one_line(flags, message, tmp_path, capsys):
 def test_a_run_is_neither_overwritten_nor_resumed_as_another(straight, capsys):
     before = (straight / "config.json").read_text()
     for flags, message in [
-        (SMALL, "holds a run already: add --resume"),
+        (SMALL, "holds a run of tic_tac_toe already: add --resume"),
+        ([], "holds a run of tic_tac_toe already: choose another folder"),
         (
             ["--resume", "--env", "nim"],
             "has --env tic_tac_toe, which cannot become nim",

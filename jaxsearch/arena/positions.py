@@ -60,12 +60,12 @@ class SolvedPositions(NamedTuple):
     plies: np.ndarray  # [n] int: stones on the board
 
 
-def check_positions(env: Any) -> None:
-    """Raises ValueError for a game without solved positions."""
+def check_positions(env: Any, *, instead: str = "a match") -> None:
+    """Raises ValueError for a game without solved positions; `instead` measures it."""
     if env.id != GAME:
         raise ValueError(
             f"there are solved positions of {GAME} only, got a player of {env.id}; "
-            "measure it with a match instead"
+            f"measure it with {instead}"
         )
 
 

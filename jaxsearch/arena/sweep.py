@@ -215,8 +215,8 @@ def draw_heat_map(result: SweepResult, path: Path) -> None:
     axes.set_yticks(range(rows), [str(count) for count in result.simulations])
     axes.set_xlabel("c_puct")
     axes.set_ylabel("simulations")
-    axes.set_title(f"{result.player}\n{result.measure}, %", fontsize=9)
-    what, *_ = result.measure.split(" against ")  # the title names the opponent
+    what, *opponent = result.measure.split(" against ")
+    axes.set_title("\nagainst ".join([result.player, *opponent]), fontsize=9)
     figure.colorbar(image, ax=axes, label=f"{what}, %")
     figure.tight_layout()
     figure.savefig(path, format="png")

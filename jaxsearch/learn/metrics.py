@@ -70,7 +70,7 @@ def check_finite(figures: dict[str, Any], learned: Any) -> None:
         )
 
 
-def plot_curves(metrics: list[dict[str, Any]], path: Path) -> None:
+def plot_curves(metrics: list[dict[str, Any]], path: Path, title: str) -> None:
     """Draws losses, game length and results over the minutes of training, as a PNG."""
     import matplotlib.figure  # slow to import, and wanted only here
 
@@ -85,17 +85,20 @@ def plot_curves(metrics: list[dict[str, Any]], path: Path) -> None:
         "policy: divergence from the search (nats)": ["policy_divergence"],
         "value: squared error": ["value"],
         "moves in a game": ["game_length"],
-        "share of finished games": ["first_wins", "second_wins", "draws"],
+        "results: share of the games": ["first_wins", "second_wins", "draws"],
     }
-    for axis, (title, names) in zip(axes.flat, panels.items(), strict=True):
+    for axis, (heading, names) in zip(axes.flat, panels.items(), strict=True):
         for name in names:
             axis.plot(minutes, series(name), label=name.replace("_", " "))
-        axis.set_title(title, fontsize=10, loc="left")
+        axis.set_title(heading, fontsize=10, loc="left")
         axis.grid(alpha=0.3)
         if len(names) > 1:
             axis.legend(fontsize=8, frameon=False)
     for axis in axes[1]:
         axis.set_xlabel("minutes of training")
+    if len(minutes):
+        title += f", {minutes[-1]:.1f} minutes"
+    figure.suptitle(title)
     figure.supxlabel(f"every curve is a running mean of {_SMOOTHED} iterations", size=8)
     write_atomically(path, lambda beside: figure.savefig(beside, format="png", dpi=120))
 

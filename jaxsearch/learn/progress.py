@@ -25,7 +25,8 @@ class _BarAndFigures(Progress):
 class TrainingProgress:
     """A bar with the time left, and under it the figures of the last iteration.
 
-    Without a terminal (a log file, CI) a plain line is printed every 15 seconds.
+    Without a terminal (a log file, CI) a plain line is printed every 15 seconds, and
+    one for the last iteration.
     """
 
     def __init__(self, console: Console):
@@ -40,6 +41,7 @@ class TrainingProgress:
         )
         self._task = self._bar.add_task("training", total=1.0)
         self._printed = time.monotonic()
+        self._line = ""  # of the last iteration, until it is printed
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -52,6 +54,7 @@ class TrainingProgress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+        self._print_line()
 
     def show(self, share_done: float, metrics: dict[str, Any]) -> None:
         """Shows the metrics of an iteration; `share_done` of the run is over."""
@@ -66,7 +69,11 @@ class TrainingProgress:
             )
         self._bar.figures = figures
         self._bar.update(self._task, completed=min(share_done, 1.0))
-        now = time.monotonic()
-        if not self._console.is_terminal and now - self._printed > _PLAIN_INTERVAL:
-            self._printed = now
-            self._console.print(f"{share_done:4.0%}  {figures}", soft_wrap=True)
+        self._line = f"{share_done:4.0%}  {figures}"
+        if time.monotonic() - self._printed > _PLAIN_INTERVAL:
+            self._print_line()
+
+    def _print_line(self) -> None:
+        if self._line and not self._console.is_terminal:
+            self._console.print(self._line, soft_wrap=True)
+        self._line, self._printed = "", time.monotonic()

@@ -8,6 +8,7 @@ lock           held by the process that trains here
 """
 
 import contextlib
+import difflib
 import fcntl
 import importlib.metadata
 import json
@@ -52,13 +53,32 @@ class RunFolder:
         """Goes on with the run; of a finished one it makes the report again."""
         return f"python train.py --run {self} --resume"
 
-    def check_unused(self) -> None:
-        """Raises ValueError if no run can start here; changes nothing."""
+    @property
+    def remedy(self) -> str:
+        """What to do where there is no such folder; a run of a like name may be meant.
+
+        Looked for beside it and in runs/.
+        """
+        runs = {}
+        with contextlib.suppress(OSError, ValueError):  # names that no file can have
+            for folder in (Path("runs"), self.path.parent):
+                configs = folder.glob("*/config.json")
+                runs |= {path.parent.name: path.parent for path in configs}
+        if near := difflib.get_close_matches(self.path.name, runs, n=1):
+            return f"did you mean {runs[near[0]]}?"
+        return f"train a run with: python train.py --run {self}"
+
+    def check_unused(self, game: str) -> None:
+        """Raises ValueError if no run of a game can start here; changes nothing."""
         check_folder(self.path)
         if self._config.exists():
+            held = None
+            with contextlib.suppress(OSError, ValueError):
+                held = read_object(self._config.read_bytes()).get("env")
+            resume = "add --resume to go on with it, or " if held == game else ""
             raise UnusableRunError(
-                f"{self} holds a run already: add --resume to go on with it, or choose "
-                "another folder with --run"
+                f"{self} holds a run{f' of {held}' if held else ''} already: {resume}"
+                "choose another folder with --run"
             )
 
     def check_resumable(self) -> None:
@@ -104,10 +124,7 @@ class RunFolder:
           UnusableRunError: there is no run here, or its configuration cannot be used.
         """
         if not os.path.isdir(self.path):  # Path.is_dir raises for some names
-            raise UnusableRunError(
-                f"there is no run folder {self}: train one with "
-                f"`python train.py --run {self}`, or check the path"
-            )
+            raise UnusableRunError(f"there is no run folder {self}: {self.remedy}")
         with self.naming_config():
             try:
                 text = self._config.read_bytes()

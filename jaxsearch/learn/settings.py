@@ -32,7 +32,8 @@ class Settings:
     opening_plies: int = 8
     """A game starts after a random number of random moves, up to this one."""
     temperature: float = 1.0
-    """Moves are drawn in proportion to visits ** (1 / temperature)."""
+    """Of the PUCT searches, which draw moves in proportion to visits ** (1 /
+    temperature); Gumbel chooses by itself."""
 
     positions: int = 60_000
     """Positions that the replay holds."""

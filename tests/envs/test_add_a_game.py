@@ -27,6 +27,13 @@ def test_guide_runs_and_its_game_passes_the_check(guide):
     assert guide["won"].terminated
 
 
+# Else it could not be imported before the other games, where its name may put it.
+def test_guide_s_file_takes_only_the_contract_from_the_games():
+    assert re.findall(r"\benvs\b.*", BLOCKS[0]) == [
+        "envs.env import Env, State, Symmetries, win_rewards"
+    ]
+
+
 @pytest.mark.parametrize("size", [3, 4, 5, 6, 7])
 def test_guide_s_game_is_won_by_the_first_but_for_six_cells(guide, size):
     # A mark next to, or one off another loses, so that a mark takes its cell and two on

@@ -297,6 +297,10 @@ class StartHasNoRewards(_Game):
         return dataclasses.replace(super().init(key), rewards=jnp.float32(0))
 
 
+class ActionsAreNotCounted(_Game):
+    num_actions = 0
+
+
 CAUGHT = {
     StateIsAPlainTuple: "init must give a subclass of envs.State, got tuple",
     StateIsNotRegistered: "put @jax.tree_util.register_dataclass over Unregistered",
@@ -342,6 +346,7 @@ CAUGHT = {
     FirstSymmetryIsNotTheIdentity: "the first one the identity",
     GameNeverEnds: "unfinished after 30 plies",
     VersionIsMissing: "version must be a str, got None",
+    ActionsAreNotCounted: "num_actions must be an int >= 1, got 0",
 }
 
 
@@ -355,3 +360,8 @@ def test_faulty_game_is_caught(game):
 
 def test_game_without_a_fault_passes():
     envs.check_env(_Game(), games=4, max_plies=30)
+
+
+def test_no_games_are_refused():
+    with pytest.raises(ValueError, match="games must be at least 1, got 0"):
+        envs.check_env(_Game(), games=0)

@@ -46,5 +46,7 @@ def test_figures_are_cut_and_not_wrapped_where_there_is_no_room():
     assert " 42% " in lines[-2]
 
 
-def test_log_gets_no_bar():
-    assert shown(is_terminal=False) == []
+def test_log_gets_no_bar_and_the_last_iteration_once(monkeypatch):
+    assert shown(is_terminal=False) == [f" 42%  {FIGURES}"]
+    monkeypatch.setattr("jaxsearch.learn.progress._PLAIN_INTERVAL", -1.0)
+    assert shown(is_terminal=False) == [f" 42%  {FIGURES}"]

@@ -1,5 +1,7 @@
 """What holds for every net: shapes, types, modes, independence, clear refusals."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -192,6 +194,13 @@ def test_new_resnet_starts_as_its_stem_and_heads():
     jax.tree.map(np.testing.assert_array_equal, whole, net(observations()))
 
 
+def test_example_of_the_package_runs():
+    code = re.findall(r"^    (.*)", nets.__doc__, re.MULTILINE)
+    names = {}
+    exec("\n".join(code), names)
+    assert (names["prior_logits"].shape, names["value"].shape) == ((1, 7), (1,))
+
+
 def test_names_lists_the_nets():
     assert nets.names() == ("mlp", "resnet")
 
@@ -216,7 +225,7 @@ def test_bad_names_and_sizes_are_refused(name, sizes, message):
 
 
 def test_resnet_refuses_observations_without_a_board():
-    with pytest.raises(ValueError, match=r"got \[7, 3\]: use the net mlp"):
+    with pytest.raises(ValueError, match=r"got \[7, 3\]: .*--net mlp$"):
         nets.make("resnet", (7, 3), ACTIONS, rngs=nnx.Rngs(0))
 
 
