@@ -107,12 +107,11 @@ def principal_variation(tree: Tree, length: int) -> jax.Array:
 
 def tree_sizes(tree: Tree) -> TreeSizes:
     """Counts and depths of the nodes."""
-    num_nodes = tree.parents.shape[1]
 
     def depths_of_row(parents):
         """The depth [N] of each node, 0 for empty slots."""
         has_parent = parents != Tree.NO_PARENT
-        ancestors = jnp.where(has_parent, parents, jnp.arange(num_nodes))
+        ancestors = jnp.where(has_parent, parents, jnp.arange(tree.capacity))
 
         def double(_, carry):
             depths, ancestors = carry
@@ -120,14 +119,13 @@ def tree_sizes(tree: Tree) -> TreeSizes:
 
         # Every turn looks twice as far up.
         carry = has_parent.astype(jnp.int32), ancestors
-        return jax.lax.fori_loop(0, num_nodes.bit_length(), double, carry)[0]
+        return jax.lax.fori_loop(0, tree.capacity.bit_length(), double, carry)[0]
 
     depths = jax.vmap(depths_of_row)(tree.parents)
-    node_counts = 1 + jnp.sum(tree.parents != Tree.NO_PARENT, axis=1, dtype=jnp.int32)
     return TreeSizes(
-        node_counts=node_counts,
+        node_counts=tree.num_nodes,
         max_depths=jnp.max(depths, axis=1),
-        mean_depths=jnp.sum(depths, axis=1) / node_counts,
+        mean_depths=jnp.sum(depths, axis=1) / jnp.maximum(tree.num_nodes, 1),
     )
 
 
@@ -144,7 +142,7 @@ def return_stdevs(tree: Tree, *, prior_stdev: ArrayLike = 0.5) -> jax.Array:
     Raises:
       ValueError: the search kept no squares; or a number out of range.
     """
-    square_sums = getattr(tree, "square_sums", None)
+    square_sums = tree.square_sums
     if square_sums is None:
         raise ValueError(
             "the tree has no square_sums, from which the standard deviations of the "

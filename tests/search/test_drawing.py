@@ -119,10 +119,10 @@ digraph search {
   n1 -> n2 [label="0\\nN 4\\nQ -1.000\\nP 0.500"];
   n3 [label="end", shape=box];
   n1 -> n3 [label="1\\nN 2\\nQ -1.000\\nP 0.300"];
+  n4 [label="end", shape=box];
+  n1 -> n4 [label="2\\nN 1\\nQ -1.000\\nP 0.200"];
   n5 [label="end", shape=box];
-  n1 -> n5 [label="2\\nN 1\\nQ -1.000\\nP 0.200"];
-  n8 [label="end", shape=box];
-  n0 -> n8 [label="1\\nN 1\\nQ +0.300\\nP 0.375"];
+  n0 -> n5 [label="1\\nN 1\\nQ +0.300\\nP 0.375"];
 }
 """
 
