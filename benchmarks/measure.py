@@ -7,10 +7,20 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A compiled program and what it cost to make."""
+
+    run: Callable[..., Any]
+    seconds: float  # tracing included
+    memory_bytes: int  # everything it holds but its arguments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,29 +35,51 @@ class Measurement:
 def measure(
     programs: Mapping[str, Callable[..., Any]], arguments: tuple, repeats: int
 ) -> dict[str, Measurement]:
-    """Compiles each program, then runs them in turn, `repeats` times.
+    """Compiles each program, then runs them in turn, `repeats` times."""
+    compiled = {
+        name: compile_program(program, arguments) for name, program in programs.items()
+    }
+    seconds = median_seconds(
+        {name: partial(each.run, *arguments) for name, each in compiled.items()},
+        repeats,
+    )
+    return {
+        name: Measurement(
+            seconds=seconds[name],
+            compile_seconds=each.seconds,
+            memory_bytes=each.memory_bytes,
+        )
+        for name, each in compiled.items()
+    }
+
+
+def compile_program(program: Callable[..., Any], arguments: tuple) -> Compiled:
+    """Compiles a program for these arguments, which may be arrays or shapes."""
+    start = time.perf_counter()
+    compiled = jax.jit(program).lower(*arguments).compile()
+    seconds = time.perf_counter() - start
+    analysis: Any = compiled.memory_analysis()
+    return Compiled(
+        run=compiled,
+        seconds=seconds,
+        memory_bytes=analysis.temp_size_in_bytes + analysis.output_size_in_bytes,
+    )
+
+
+def median_seconds(
+    runs: Mapping[str, Callable[[], Any]], repeats: int
+) -> dict[str, float]:
+    """The median time of each run, after `repeats` rounds.
 
     Taking turns spreads a slow spell of the machine over all of them.
     """
-    compiled, compile_seconds = {}, {}
-    for name, program in programs.items():
-        start = time.perf_counter()
-        compiled[name] = jax.jit(program).lower(*arguments).compile()
-        compile_seconds[name] = time.perf_counter() - start
-    seconds = {name: [] for name in programs}
+    seconds = {name: [] for name in runs}
     for _ in range(repeats):
-        for name, program in compiled.items():
+        for name, run in runs.items():
             start = time.perf_counter()
-            jax.block_until_ready(program(*arguments))
+            jax.block_until_ready(run())
             seconds[name].append(time.perf_counter() - start)
-    return {
-        name: Measurement(
-            seconds=statistics.median(seconds[name]),
-            compile_seconds=compile_seconds[name],
-            memory_bytes=_memory_bytes(compiled[name]),
-        )
-        for name in programs
-    }
+    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 def environment() -> dict[str, str]:
@@ -63,11 +95,6 @@ def environment() -> dict[str, str]:
         "jax": importlib.metadata.version("jax"),
         "mctx": importlib.metadata.version("mctx"),
     }
-
-
-def _memory_bytes(compiled) -> int:
-    analysis = compiled.memory_analysis()
-    return analysis.temp_size_in_bytes + analysis.output_size_in_bytes
 
 
 def _cpu_name() -> str:
