@@ -15,7 +15,7 @@
 #   OUT       folder for the lines of JSON, default results
 #   PYTHON    default .venv/bin/python, or python3 where there is none
 #   DEVICE    gpu (the default), tpu, cpu or auto
-#   REPEATS   runs of each program, default 3
+#   REPEATS   runs of each program but those of the costs, default 3
 #   TINY      if set, tiny sizes, whose numbers mean nothing
 #   BATCH, SIMULATIONS, WIDTH, BLOCKS   the sizes of the overhead's search and net
 set -euo pipefail
@@ -52,8 +52,8 @@ mkdir -p "$OUT"
 code=0
 measure check 60
 ((code == 0)) || exit "$code"
-flags+=(--repeats "${REPEATS:-3}")
-measure search 120
-measure overhead 90 "${sizes[@]}"
+repeats=(--repeats "${REPEATS:-3}")
+measure search 120 "${repeats[@]}"
+measure overhead 90 "${repeats[@]}" "${sizes[@]}"
 measure cost 80
 exit "$code"

@@ -33,15 +33,20 @@ class Measurement:
 
 
 def measure(
-    programs: Mapping[str, Callable[..., Any]], arguments: tuple, repeats: int
+    programs: Mapping[str, Callable[..., Any]],
+    arguments: tuple,
+    repeats: int,
+    *,
+    warm_up: bool = False,
 ) -> dict[str, Measurement]:
-    """Compiles each program, then runs them in turn, `repeats` times."""
+    """Compiles each program, then times them, see `median_seconds`."""
     compiled = {
         name: compile_program(program, arguments) for name, program in programs.items()
     }
     seconds = median_seconds(
         {name: partial(each.run, *arguments) for name, each in compiled.items()},
         repeats,
+        warm_up=warm_up,
     )
     return {
         name: Measurement(
@@ -67,13 +72,17 @@ def compile_program(program: Callable[..., Any], arguments: tuple) -> Compiled:
 
 
 def median_seconds(
-    runs: Mapping[str, Callable[[], Any]], repeats: int
+    runs: Mapping[str, Callable[[], Any]], repeats: int, *, warm_up: bool = False
 ) -> dict[str, float]:
-    """The median time of each run, after `repeats` rounds.
+    """The median time of each run in `repeats` rounds, all of them taking turns.
 
-    Taking turns spreads a slow spell of the machine over all of them.
+    Turns spread a slow spell of the machine over all. A first run takes longer; with
+    `warm_up` there is one more before those that count.
     """
     seconds = {name: [] for name in runs}
+    if warm_up:
+        for run in runs.values():
+            jax.block_until_ready(run())
     for _ in range(repeats):
         for name, run in runs.items():
             start = time.perf_counter()

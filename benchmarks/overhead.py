@@ -69,7 +69,7 @@ def measure_overhead(options: Options, repeats: int) -> list[dict[str, Any]]:
         name: compile_program(program, arguments) for name, program in programs.items()
     }
     runs = {name: partial(each.run, *arguments) for name, each in compiled.items()}
-    seconds = median_seconds(runs, repeats)
+    seconds = median_seconds(runs, repeats, warm_up=True)
     kernels = {name: num_kernels(run) for name, run in runs.items()}
 
     def kernels_per_simulation(name):
