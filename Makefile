@@ -42,3 +42,4 @@ test: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks.search $(ARGS)
+	$(BIN)/python -m benchmarks.cost $(ARGS)

@@ -7,10 +7,20 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A compiled program and what it cost to make."""
+
+    run: Callable[..., Any]
+    seconds: float  # tracing included
+    memory_bytes: int  # everything it holds but its arguments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,31 +33,62 @@ class Measurement:
 
 
 def measure(
-    programs: Mapping[str, Callable[..., Any]], arguments: tuple, repeats: int
+    programs: Mapping[str, Callable[..., Any]],
+    arguments: tuple,
+    repeats: int,
+    *,
+    warm_up: bool = False,
 ) -> dict[str, Measurement]:
-    """Compiles each program, then runs them in turn, `repeats` times.
-
-    Taking turns spreads a slow spell of the machine over all of them.
-    """
-    compiled, compile_seconds = {}, {}
-    for name, program in programs.items():
-        start = time.perf_counter()
-        compiled[name] = jax.jit(program).lower(*arguments).compile()
-        compile_seconds[name] = time.perf_counter() - start
-    seconds = {name: [] for name in programs}
-    for _ in range(repeats):
-        for name, program in compiled.items():
-            start = time.perf_counter()
-            jax.block_until_ready(program(*arguments))
-            seconds[name].append(time.perf_counter() - start)
+    """Compiles each program, then times them, see `median_seconds`."""
+    compiled = {
+        name: compile_program(program, arguments) for name, program in programs.items()
+    }
+    seconds = median_seconds(
+        {name: partial(each.run, *arguments) for name, each in compiled.items()},
+        repeats,
+        warm_up=warm_up,
+    )
     return {
         name: Measurement(
-            seconds=statistics.median(seconds[name]),
-            compile_seconds=compile_seconds[name],
-            memory_bytes=_memory_bytes(compiled[name]),
+            seconds=seconds[name],
+            compile_seconds=each.seconds,
+            memory_bytes=each.memory_bytes,
         )
-        for name in programs
+        for name, each in compiled.items()
     }
+
+
+def compile_program(program: Callable[..., Any], arguments: tuple) -> Compiled:
+    """Compiles a program for these arguments, which may be arrays or shapes."""
+    start = time.perf_counter()
+    compiled = jax.jit(program).lower(*arguments).compile()
+    seconds = time.perf_counter() - start
+    analysis: Any = compiled.memory_analysis()
+    return Compiled(
+        run=compiled,
+        seconds=seconds,
+        memory_bytes=analysis.temp_size_in_bytes + analysis.output_size_in_bytes,
+    )
+
+
+def median_seconds(
+    runs: Mapping[str, Callable[[], Any]], repeats: int, *, warm_up: bool = False
+) -> dict[str, float]:
+    """The median time of each run in `repeats` rounds, all of them taking turns.
+
+    Turns spread a slow spell of the machine over all. A first run takes longer; with
+    `warm_up` there is one more before those that count.
+    """
+    seconds = {name: [] for name in runs}
+    if warm_up:
+        for run in runs.values():
+            jax.block_until_ready(run())
+    for _ in range(repeats):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            jax.block_until_ready(run())
+            seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 def environment() -> dict[str, str]:
@@ -63,11 +104,6 @@ def environment() -> dict[str, str]:
         "jax": importlib.metadata.version("jax"),
         "mctx": importlib.metadata.version("mctx"),
     }
-
-
-def _memory_bytes(compiled) -> int:
-    analysis = compiled.memory_analysis()
-    return analysis.temp_size_in_bytes + analysis.output_size_in_bytes
 
 
 def _cpu_name() -> str:

@@ -14,11 +14,21 @@ import numpy as np
 TABLE_ROWS = 4096
 
 
-def make_tables(num_actions: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Standard-normal logits [R, A] and values [R] in [-1, 1], float32."""
+def make_tables(
+    num_actions: int, seed: int = 0, num_legal: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Standard-normal logits [R, A] and values [R] in [-1, 1], float32.
+
+    With `num_legal` each row has that many legal actions, at random; the others have a
+    logit of -inf.
+    """
     random = np.random.default_rng(seed)
     logits = random.standard_normal((TABLE_ROWS, num_actions), np.float32)
     values = random.uniform(-1, 1, TABLE_ROWS).astype(np.float32)
+    if num_legal is not None:
+        order = random.random(logits.shape, np.float32)
+        illegal = np.argpartition(order, num_legal, axis=1)[:, num_legal:]
+        np.put_along_axis(logits, illegal, -np.inf, axis=1)
     return logits, values
 
 
