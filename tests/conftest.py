@@ -1,4 +1,4 @@
-"""A strict session: a guarded backend, four devices, no silent conversions.
+"""A strict session: a guarded backend, eight devices, no silent conversions.
 
 What was compiled once is kept for the other tests and their programs.
 """
@@ -21,7 +21,7 @@ backend.protect()
 import jax  # noqa: E402
 
 jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 4)
+jax.config.update("jax_num_cpu_devices", 8)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # Raw uint32 keys may be made and passed on, but drawing from one is an error; a test
 # of raw keys, or of pgx, says `with jax.legacy_prng_key("allow"):`.

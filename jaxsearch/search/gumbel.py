@@ -227,7 +227,7 @@ def _order(noisy_logits, num_considered, most):
 
 def _root_score(node: NodeStatistics, *, qtransform):
     """Noisy logits and Q of the actions with the visit count that is due."""
-    halving: _Halving = jax.tree.map(lambda x: x[node.rows], node.row_parameters)
+    halving: _Halving = node.parameters
     actions = jnp.minimum(jnp.asarray(node.actions), node.num_actions - 1)
     visited = node.visit_counts > 0
     visits = node.visit_counts - jnp.where(

@@ -44,6 +44,7 @@ from jaxsearch.search.select import (
     select_below,
     select_on_descent,
 )
+from jaxsearch.search.sharding import over_rows
 from jaxsearch.search.tree import Tree
 
 Params = Any
@@ -138,15 +139,8 @@ def search(
         refill_terminals=options.get("refill_terminals", False),
         start=start,
     )
-    of_rows = roots, options.get("tree"), limits, row_parameters
-    axes = _explicit_axes(roots.prior_probs)[0]
-    if axes is not None:
-        run = jax.shard_map(
-            run,
-            in_specs=(jax.tree.map(_explicit_axes, params), jax.P(), jax.P(axes)),
-            out_specs=jax.P(axes),
-        )
-    return run(params, rng_key, of_rows)
+    rows = roots, options.get("tree"), limits, row_parameters
+    return over_rows(run, (params, rng_key), rows, like=roots.prior_probs)
 
 
 def memory_estimate(
@@ -208,11 +202,6 @@ def _size(num_simulations, options: SearchOptions) -> dict[str, Any]:
     }
 
 
-def _explicit_axes(x) -> jax.P:
-    """The axes of an explicit mesh that each dimension of `x` is spread over."""
-    return jax.P(*jax.typeof(x).sharding.spec)
-
-
 class _State(NamedTuple):
     """What a simulation changes."""
 
@@ -226,7 +215,10 @@ class _State(NamedTuple):
 def _search(
     params,
     rng_key,
-    of_rows,
+    roots,
+    reused,
+    limits,
+    row_parameters,
     *,
     recurrent_fn,
     root_score,
@@ -238,7 +230,6 @@ def _search(
     refill_terminals,
     start,
 ):
-    roots, reused, limits, row_parameters = of_rows
     tree = start(roots)
     rules = Rules(
         root_score,

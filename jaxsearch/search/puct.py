@@ -222,7 +222,7 @@ class PuctRule(NamedTuple):
         if node.row_parameters is None:
             c = self.pb_c_init + jnp.log((visits + self.pb_c_base + 1) / self.pb_c_base)
         else:
-            c = node.row_parameters[node.rows]
+            c = node.parameters
         if self.variance_scaling is not None:
             c = c * self.variance_scaling.factor(node)
         return jnp.asarray((c * jnp.sqrt(visits))[:, None] * node.prior_probs)

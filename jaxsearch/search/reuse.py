@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxsearch.search import proofs
 from jaxsearch.search.expand import highest
 from jaxsearch.search.rows import pick
+from jaxsearch.search.sharding import over_rows
 from jaxsearch.search.tree import Proofs, Tree
 
 
@@ -21,11 +22,15 @@ def advance(tree: Tree, actions: jax.Array, reset: jax.Array | None = None) -> T
 
     Meant for `policy(..., tree=tree.advance(actions))`.
     """
+    if reset is None:
+        reset = jnp.zeros_like(tree.failed)
+    return over_rows(_advance, (), (tree, actions, reset), like=tree.visits)
+
+
+def _advance(tree, actions, reset):
     child = pick(tree.root_children, jnp.clip(actions, 0, tree.num_actions - 1))
     kept = (actions >= 0) & (child != Tree.NO_CHILD) & ~tree.failed
-    kept = kept & (pick(tree.discounts, child) != 0)
-    if reset is not None:
-        kept = kept & ~reset.astype(bool)
+    kept = kept & (pick(tree.discounts, child) != 0) & ~reset.astype(bool)
     stays = _is_below(tree, child) & kept[:, None]
     count = jnp.sum(stays, axis=1, dtype=jnp.int32)
     new_index = jnp.where(stays, jnp.cumsum(stays, axis=1, dtype=jnp.int32) - 1, -1)

@@ -28,12 +28,20 @@ class NodeStatistics(NamedTuple):
     raw_value: jax.Array  # [M] float: the model's value of the node, mover's view
     node_visits: jax.Array  # [M] int32: its own evaluation included
     num_actions: int  # A, the illegal ones included
-    rows: jax.Array  # [M] int32: the search of the batch that a node belongs to
+    # [M] int32: the search of the batch that a node belongs to; None: node i to i.
+    rows: jax.Array | None
     actions: jax.Array | None = None  # [M, C] int32: of the columns, at the root
     mean_square: jax.Array | None = None  # [M] float: of the node's returns, if kept
     qvalue_range: jax.Array | None = None  # [M, 2] float: of all Q of the tree, if kept
     row_parameters: Any = None  # arrays [B, ...]: what `search` was given for the rules
     full: jax.Array | None = None  # [M] bool: no room for a new child; None: never so
+
+    @property
+    def parameters(self) -> Any:
+        """The row parameters [M, ...] of the nodes."""
+        if self.rows is None:
+            return self.row_parameters
+        return jax.tree.map(lambda x: x[self.rows], self.row_parameters)
 
 
 ScoreFn = Callable[[NodeStatistics], jax.Array]
@@ -218,7 +226,7 @@ def root_statistics(tree: Tree, row_parameters: Any = None) -> NodeStatistics:
         qvalue_range=tree.qvalue_range,
         actions=None,
         num_actions=tree.num_actions,
-        rows=jnp.arange(len(visits), dtype=jnp.int32),
+        rows=None,
         row_parameters=row_parameters,
     )
 

@@ -1,11 +1,18 @@
-"""A search spread over devices visits what it visits on one."""
+"""A search spread over devices visits what it visits on one, with every option."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import AxisType, NamedSharding
 
-from jaxsearch import puct_policy
+from jaxsearch import (
+    EarlyStop,
+    ParentUrgency,
+    VarianceScaling,
+    gumbel_policy,
+    puct_policy,
+)
 from tests.search.table_model import (
     random_mask,
     random_tables,
@@ -13,11 +20,19 @@ from tests.search.table_model import (
     root_of,
 )
 
-BATCH_SIZE, NUM_ACTIONS, NUM_SIMULATIONS = 8, 6, 20
+BATCH_SIZE, NUM_ACTIONS, NUM_SIMULATIONS = 16, 4, 20
+EVERY_OPTION = {
+    "max_children": 3,
+    "early_stop": EarlyStop(interval=4),
+    "refill_terminals": True,
+    "solve": True,
+    "capacity": 30,
+}
 
 
-def search(tables, illegal):
-    output = puct_policy(
+def plain(tables, illegal, budgets):
+    del budgets
+    return puct_policy(
         tables,
         jax.random.key(0),
         root_of(tables),
@@ -27,37 +42,95 @@ def search(tables, illegal):
         dirichlet_fraction=0,
         temperature=0,
     )
-    return output.search_tree.summary().visit_counts, output.action_weights
+
+
+def puct_with_every_option(tables, illegal, budgets):
+    def search(**more):
+        return puct_policy(
+            tables,
+            jax.random.key(0),
+            root_of(tables),
+            recurrent_fn,
+            NUM_SIMULATIONS,
+            illegal,
+            dirichlet_fraction=0,
+            temperature=0,
+            first_play_urgency=ParentUrgency(0.2),
+            variance_scaling=VarianceScaling(),
+            forced_playouts=2.0,
+            c_puct=jnp.full_like(tables.values[:, 0], 1.5),
+            budgets=budgets,
+            **more,
+        )
+
+    first = search(**EVERY_OPTION)
+    # Where the game went on: the same game once more, on what the tree has of it.
+    tree = first.search_tree.advance(jnp.argmax(first.action_weights, axis=1))
+    return search(**{**EVERY_OPTION, "capacity": None}, tree=tree)
+
+
+def gumbel_with_options(tables, illegal, budgets):
+    return gumbel_policy(
+        tables,
+        jax.random.key(0),
+        root_of(tables),
+        recurrent_fn,
+        NUM_SIMULATIONS,
+        illegal,
+        gumbel_scale=0.0,
+        budgets=budgets,
+        **EVERY_OPTION,
+    )
+
+
+def result_of(search):
+    def run(*arguments):
+        output = search(*arguments)
+        tree = output.search_tree
+        return tree.visits, tree.parents, tree.simulations, output.action_weights
+
+    return run
+
+
+SEARCHES = [plain, puct_with_every_option, gumbel_with_options]
 
 
 @pytest.fixture(scope="module")
 def arguments():
-    """The games, one of them finished, and what one device makes of them."""
+    """The games, one of them finished."""
     random = np.random.default_rng(0)
-    tables = random_tables(random, BATCH_SIZE, NUM_ACTIONS, terminals=0.1)
+    tables = random_tables(random, BATCH_SIZE, NUM_ACTIONS, terminals=0.2)
     illegal = random_mask(random, BATCH_SIZE, NUM_ACTIONS)
     illegal[3] = True
-    return (tables, illegal), jax.jit(search)(tables, illegal)
+    budgets = random.integers(1, NUM_SIMULATIONS + 1, BATCH_SIZE, np.int32)
+    return tables, illegal, budgets
+
+
+@pytest.fixture(scope="module", params=SEARCHES, ids=lambda search: search.__name__)
+def search_and_expected(request, arguments):
+    """A search, and what one device makes of it."""
+    search = result_of(request.param)
+    return search, jax.device_get(jax.jit(search)(*arguments))
 
 
 @pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=str)
-def test_jit_over_a_mesh_visits_the_same(arguments, axis_type):
-    inputs, expected = arguments
-    mesh = jax.make_mesh((4,), ("batch",), axis_types=(axis_type,))
+def test_jit_over_a_mesh_visits_the_same(arguments, search_and_expected, axis_type):
+    search, expected = search_and_expected
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(axis_type,))
     with jax.set_mesh(mesh):
-        inputs = jax.device_put(inputs, NamedSharding(mesh, jax.P("batch")))
+        inputs = jax.device_put(arguments, NamedSharding(mesh, jax.P("batch")))
         result = jax.jit(search)(*inputs)
     for got, of_one_device in zip(result, expected, strict=True):
         np.testing.assert_array_equal(got, of_one_device)
 
 
-def test_shard_map_visits_the_same_on_every_device(arguments):
-    inputs, expected = arguments
-    mesh = jax.make_mesh((4,), ("batch",), axis_types=(AxisType.Auto,))
+def test_shard_map_visits_the_same_on_every_device(arguments, search_and_expected):
+    search, expected = search_and_expected
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Auto,))
     spread = jax.shard_map(
         search, mesh=mesh, in_specs=jax.P("batch"), out_specs=jax.P("batch")
     )
-    result = jax.jit(spread)(*inputs)
+    result = jax.jit(spread)(*arguments)
     for got, of_one_device in zip(result, expected, strict=True):
-        assert len(got.sharding.device_set) == 4
+        assert len(got.sharding.device_set) == 8
         np.testing.assert_array_equal(got, of_one_device)
