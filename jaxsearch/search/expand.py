@@ -138,18 +138,29 @@ def expand(
     failed = tree.failed | (searched & ~fine)
     opening = searched & fine & ~again
     opened = opening & (tree.num_nodes < tree.capacity)
-    new_node = jnp.where(opened, tree.num_nodes, tree.capacity)
-    linked_parent = jnp.where(opened, parent, tree.capacity)
     num_children = pick(tree.num_children, parent)
+
+    # What is written below, read in a branch: otherwise XLA reads it after the write as
+    # well, for which it copies the whole array, in every simulation.
+    def read():
+        return (
+            jnp.where(opened, tree.num_nodes, tree.capacity),
+            jnp.where(opened, parent, tree.capacity),
+            pick(tree.last_child, parent),
+            pick(tree.next_prior_prob, parent),
+        )
+
+    def skip():
+        full = jnp.full_like(parent, tree.capacity)
+        return full, full, jnp.zeros_like(parent), jnp.zeros_like(value)
+
+    new_node, linked_parent, sibling, prior_prob = jax.lax.cond(
+        jnp.any(opened), read, skip
+    )
 
     def write(slots, values):
         return put(slots, new_node, values.astype(slots.dtype))
 
-    # The barrier keeps XLA from reading these again after a write, for which it would
-    # copy the whole array.
-    sibling, prior_prob = jax.lax.optimization_barrier(
-        (pick(tree.last_child, parent), pick(tree.next_prior_prob, parent))
-    )
     # This row is read from the array just written, for the same reason.
     unvisited = put_in_row(
         write(tree.unvisited_prior_probs, kept),
