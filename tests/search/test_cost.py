@@ -24,8 +24,12 @@ from tests.search.table_model import make_tables, random_tables, recurrent_fn, r
 
 BATCH_SIZE, NUM_ACTIONS, NUM_SIMULATIONS = 12, 23, 40
 NODES = f"{BATCH_SIZE},{NUM_SIMULATIONS + 1}"
-WHOLE_TREE = rf"(?:{NODES}|{BATCH_SIZE * (NUM_SIMULATIONS + 1)})(?:,{NUM_ACTIONS})?"
-COPY = re.compile(rf"= \w+\[{WHOLE_TREE}\]\S* (?:copy|select)\(.*")
+EDGES = f"{NODES},{NUM_ACTIONS}"
+FLAT = BATCH_SIZE * (NUM_SIMULATIONS + 1)
+COPY = re.compile(
+    rf"= \w+\[(?:{NODES}|{FLAT})(?:,{NUM_ACTIONS})?\]\S* copy\(.*"
+    rf"|= \w+\[{EDGES}\]\S* select\(.*"
+)
 
 
 def whole_tree_copies(policy) -> list[str]:
