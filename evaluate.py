@@ -24,6 +24,7 @@ import functools
 import json
 import math
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,14 +55,16 @@ from jaxsearch.arena.players import Agent
 from jaxsearch.arena.positions import GAME as POSITIONS_GAME
 from jaxsearch.arena.positions import check_positions, evaluate_positions
 from jaxsearch.arena.sweep import (
+    check_output,
     check_sweep,
     save_sweep,
     sweep_match,
     sweep_positions,
 )
-from jaxsearch.learn.files import check_file, check_folder, write_atomically
+from jaxsearch.learn.files import check_file, write_atomically
+from jaxsearch.learn.run_folder import check_no_part_of_run
 from jaxsearch.learn.settings import check_numbers
-from jaxsearch.program import finish
+from jaxsearch.program import finish, one_line
 from train import load_agent
 
 # --------------------------------------------------------------------------------------
@@ -179,6 +182,7 @@ def prepare(command: Command) -> Job:
     check_numbers(command, {"seed", "opening_plies", "plies"})
     if command.json is not None:
         check_file(command.json)
+        check_no_part_of_run(command.json)
     match command:
         case Match():
             return prepare_match(command)
@@ -242,7 +246,7 @@ def prepare_positions(command: Positions) -> Job:
 
 def prepare_sweep(command: Sweep) -> Job:
     check_sweep(command.sims, command.c_puct)
-    check_folder(command.out)
+    check_output(command.out, command.json)
     name = parse_run(command.run)
     rival = parse_player(command.opponent) if command.opponent else None
     agents = load_agents([name, rival] if rival else [name])
@@ -314,7 +318,8 @@ def load_agents(names: Sequence[PlayerName]) -> dict[str | None, Agent]:
         if not os.path.isdir(run):  # Path.is_dir raises for some names
             raise ValueError(
                 f"unknown player {run!r}: there is no such run folder; a player is "
-                f"{EXAMPLES}; train a run with: python train.py --run {run}"
+                f"{EXAMPLES}; train a run with: "
+                f"python train.py --run {shlex.quote(run)}"
             )
         agents[run] = load_agent(run)
     return agents
@@ -353,9 +358,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         backend.select(command.device)
         job = prepare(command)
     except ValueError as error:
-        print(f"evaluate.py: {error}", file=sys.stderr)
+        print(f"evaluate.py: {one_line(error)}", file=sys.stderr)
         return 2
-    console = Console()
+    console = Console(markup=False, emoji=False)
     console.print(backend.describe(), highlight=False, soft_wrap=True)
     if isinstance(command, Match):
         console.print(f"playing {command.games} games", highlight=False)
@@ -367,7 +372,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_atomically(command.json, lambda path: path.write_text(text))
         saved.append(command.json)
     for path in saved:
-        console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"wrote {path}", highlight=False, soft_wrap=True)
     return 0
 
 
