@@ -49,11 +49,17 @@ from jaxsearch.arena.player_names import EXAMPLES, PlayerName, make_player, pars
 from jaxsearch.arena.players import Agent
 from jaxsearch.arena.positions import GAME as POSITIONS_GAME
 from jaxsearch.arena.positions import check_positions, evaluate_positions
-from jaxsearch.arena.sweep import check_sweep, save_sweep, sweep_match, sweep_positions
-from jaxsearch.learn.files import check_file, check_folder, write_atomically
-from jaxsearch.learn.run_folder import RunFolder
+from jaxsearch.arena.sweep import (
+    check_output,
+    check_sweep,
+    save_sweep,
+    sweep_match,
+    sweep_positions,
+)
+from jaxsearch.learn.files import check_file, write_atomically
+from jaxsearch.learn.run_folder import RunFolder, check_no_part_of_run
 from jaxsearch.learn.settings import check_numbers
-from jaxsearch.program import finish
+from jaxsearch.program import finish, one_line
 from train import load_agent
 
 # --------------------------------------------------------------------------------------
@@ -173,6 +179,7 @@ def prepare(command: Command) -> Job:
     check_numbers(command, {"seed", "opening_plies", "plies"})
     if command.json is not None:
         check_file(command.json)
+        check_no_part_of_run(command.json)
     match command:
         case Match():
             return prepare_match(command)
@@ -236,7 +243,7 @@ def prepare_positions(command: Positions) -> Job:
 
 def prepare_sweep(command: Sweep) -> Job:
     check_sweep(command.sims, command.c_puct)
-    check_folder(command.out)
+    check_output(command.out, command.json)
     name = parse_run(command.run)
     rival = parse_player(command.opponent) if command.opponent else None
     agents = load_agents([name, rival] if rival else [name])
@@ -347,9 +354,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         backend.select(command.device)
         job = prepare(command)
     except ValueError as error:
-        print(f"evaluate.py: {error}", file=sys.stderr)
+        print(f"evaluate.py: {one_line(error)}", file=sys.stderr)
         return 2
-    console = Console()
+    console = Console(markup=False, emoji=False)
     console.print(backend.describe(), highlight=False, soft_wrap=True)
     if isinstance(command, Match):
         console.print(f"playing {command.games} games", highlight=False)
@@ -361,7 +368,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_atomically(command.json, lambda path: path.write_text(text))
         saved.append(command.json)
     for path in saved:
-        console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"wrote {path}", highlight=False, soft_wrap=True)
     return 0
 
 

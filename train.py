@@ -14,10 +14,10 @@ With `--iterations` a run depends on nothing but its configuration: the same see
 the same parameters, bit for bit on one CPU, however often it was stopped and resumed.
 """
 
-import ast
 import contextlib
 import dataclasses
 import functools
+import shlex
 import sys
 import time
 import warnings
@@ -34,21 +34,22 @@ from tyro.conf import arg
 
 import envs
 import nets
-from jaxsearch import backend, two_player_model
+from jaxsearch import backend
 from jaxsearch.arena import positions
 from jaxsearch.arena.match import play_match
-from jaxsearch.arena.player_names import PlayerName, make_player
+from jaxsearch.arena.player_names import PlayerName, check_run_name, make_player
 from jaxsearch.arena.players import Player, uct_player
 from jaxsearch.arena.report import match_report, positions_report
+from jaxsearch.learn import memory
 from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.learner import NetFn
 from jaxsearch.learn.metrics import check_finite, measure, plot_curves
-from jaxsearch.learn.programs import TrainingState, make_programs
+from jaxsearch.learn.programs import Programs, TrainingState, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
-from jaxsearch.learn.settings import Settings, flag, learning_rate_scale
-from jaxsearch.program import finish
+from jaxsearch.learn.settings import Settings, flag, learning_rate_scale, read_options
+from jaxsearch.program import finish, one_line
 from jaxsearch.search.two_player import EvaluateFn
 
 # --------------------------------------------------------------------------------------
@@ -91,12 +92,6 @@ class Config(Settings):
     dtype: str = "float32"
     """What the net computes in: float32 or bfloat16."""
 
-    def check(self) -> None:
-        """Raises ValueError for a value that no run can have."""
-        super().check()
-        if not self.folder:
-            raise ValueError("--run must name a folder, got ''")
-
     @property
     def folder(self) -> str:
         return f"runs/{self.env}" if self.run is None else self.run
@@ -138,34 +133,30 @@ class Agent:
     evaluate: EvaluateFn
 
 
-def make_agent(config: Config) -> Agent:
+def make_agent(config: Config, *, copies: int = 2) -> Agent:
     """An untrained agent.
 
     Raises:
-      ValueError: an unknown game, net, option or size.
+      ValueError: an unknown game, net, option or size, or memory does not hold `copies`
+        of the parameters.
     """
-    options = {}
-    for option in config.env_options:
-        name, _, text = option.partition("=")
-        try:
-            options[name] = ast.literal_eval(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ValueError(
-                f"--env-options takes name=value, such as misere=True, got {option!r}: "
-                + getattr(error, "msg", "not a Python value")
-            ) from None
-    env = envs.make(config.env, **options)
-    graphdef, state = nnx.split(
-        nets.make(
-            config.net,
-            env.observation_shape,
-            env.num_actions,
-            width=config.width,
-            depth=config.depth,
-            dtype=config.dtype,
-            rngs=nnx.Rngs(jax.random.key(config.seed)),
+    env = envs.make(config.env, **read_options(config.env_options))
+
+    def make_net(depth):
+        return nnx.split(
+            nets.make(
+                config.net,
+                env.observation_shape,
+                env.num_actions,
+                width=config.width,
+                depth=depth,
+                dtype=config.dtype,
+                rngs=nnx.Rngs(jax.random.key(config.seed)),
+            )
         )
-    )
+
+    memory.check([memory.of_net(make_net, config.depth, copies)])
+    graphdef, state = make_net(config.depth)
 
     def net(params, observations):
         return nnx.merge(graphdef, params)(observations)
@@ -207,6 +198,7 @@ def parse(arguments: list[str] | None) -> Config:
     """
     read = functools.partial(tyro.cli, Config, args=arguments, description=__doc__)
     flags = read()
+    check_run_name(flags.folder)
     if not flags.resume:
         return flags
     folder = RunFolder(flags.folder)
@@ -225,7 +217,7 @@ def parse(arguments: list[str] | None) -> Config:
     return flags
 
 
-def prepare(config: Config) -> tuple[RunFolder, Agent]:
+def prepare(config: Config) -> tuple[RunFolder, Agent, Programs]:
     """Checks everything that can be wrong; raises ValueError and changes nothing."""
     config.check()
     folder = RunFolder(config.folder)
@@ -240,12 +232,15 @@ def prepare(config: Config) -> tuple[RunFolder, Agent]:
             f"the CPU set JAX_NUM_CPU_DEVICES={config.devices} in the environment"
         )
     with folder.naming_config() if config.resume else contextlib.nullcontext():
-        agent = make_agent(config)
-    two_player_model(agent.env, agent.evaluate)  # refuses games it is not made for
-    return folder, agent
+        agent = make_agent(config, copies=memory.COPIES)
+        programs = make_programs(config, agent.env, agent.net, agent.evaluate)
+        memory.check(memory.of_run(config, programs, agent.net, agent.params))
+    return folder, agent, programs
 
 
-def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
+def train(
+    folder: RunFolder, agent: Agent, programs: Programs, console: Console
+) -> Agent | None:
     """Runs to the end and returns the trained agent, or None when interrupted.
 
     Raises:
@@ -255,8 +250,7 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
       OSError: something cannot be written.
     """
     config, began = agent.config, time.monotonic()
-    programs = make_programs(config, agent.env, agent.net, agent.evaluate, agent.params)
-    state = programs.start()
+    state = jax.block_until_ready(programs.start(agent.params))
     average = jax.tree.map(jnp.copy, state.params)
 
     with (
@@ -268,7 +262,7 @@ def train(folder: RunFolder, agent: Agent, console: Console) -> Agent | None:
         if not config.resume:
             folder.check_unused(config.env)  # again: nobody else can start from here on
             folder.write_config(dataclasses.asdict(config))
-        if checkpoints.steps:
+        if any(checkpoints.steps):  # what was saved at 0 is made anew
             step, parts, damaged = checkpoints.load_newest(agent=average, state=state)
             average, state = parts["agent"], parts["state"]
             for line in damaged:
@@ -326,7 +320,7 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
     config, curves = agent.config, folder.path / "curves.png"
     title = f"{config.env}, {config.search} with {config.simulations} simulations"
     plot_curves(folder.read_metrics(), curves, title)
-    console.print(f"curves of the run: {curves}")
+    console.print(f"curves of the run: {curves}", soft_wrap=True)
     if not config.evaluate:
         return
 
@@ -350,7 +344,8 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
             key=jax.random.key(config.seed),
         )
         console.print(match_report(match))
-    console.print(f"more: python evaluate.py match {folder} uct:sims=400")
+    name = shlex.quote(str(folder))
+    console.print(f"more: python evaluate.py match {name} uct:sims=400", soft_wrap=True)
 
 
 # --------------------------------------------------------------------------------------
@@ -359,16 +354,16 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     backend.protect()
-    console = Console()
+    console = Console(markup=False, emoji=False)
     try:
-        folder, agent = prepare(parse(arguments))
+        folder, agent, programs = prepare(parse(arguments))
     except ValueError as error:
-        print(f"train.py: {error}", file=sys.stderr)
+        print(f"train.py: {one_line(error)}", file=sys.stderr)
         return 2
     console.print(backend.describe(), highlight=False, soft_wrap=True)
     again = f"go on from the last checkpoint with: {folder.resume_command}"
     try:
-        trained = train(folder, agent, console)
+        trained = train(folder, agent, programs, console)
     except UnusableRunError as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2

@@ -105,6 +105,15 @@ def describe() -> str:
     )
 
 
+def device_bytes() -> int:
+    """The memory of all local devices together; of the host for CPU devices."""
+    import jax
+
+    stats = [device.memory_stats() or {} for device in jax.local_devices()]
+    limits = [each["bytes_limit"] for each in stats if "bytes_limit" in each]
+    return sum(limits) or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def _backend_started() -> bool:
     """Whether JAX holds devices already; the bridge is loaded with `import jax`."""
     bridge = sys.modules.get("jax._src.xla_bridge")

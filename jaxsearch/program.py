@@ -6,12 +6,19 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 
+def one_line(message: object) -> str:
+    """A message on one line, whatever names are in it: control characters escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(message))
+
+
 def finish(main: Callable[[], int]) -> NoReturn:
     """Runs `main` and exits with its code.
 
-    An interrupt gives code 130 and a file that cannot be read or written code 1, each
-    with one line in the place of a traceback.
+    An interrupt gives code 130; a file that cannot be read or written, and memory that
+    a device does not have, code 1; each with one line in the place of a traceback.
     """
+    import jax
+
     sys.unraisablehook = _show_of_python
     name = Path(sys.argv[0]).name
     try:
@@ -21,7 +28,15 @@ def finish(main: Callable[[], int]) -> NoReturn:
         print(f"{name}: interrupted", file=sys.stderr)
     except OSError as error:
         code = 1
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{name}: {one_line(error)}", file=sys.stderr)
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        code = 1
+        reason = str(error).splitlines()[0]
+        print(
+            f"{name}: {reason} Take smaller batches or a smaller net", file=sys.stderr
+        )
     sys.exit(code)
 
 

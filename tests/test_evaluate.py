@@ -128,6 +128,35 @@ def test_bad_input_is_refused_in_one_line(command, message, run, capsys):
     assert sorted(run.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("sweep {run} --out {out}/new --json {out}/new", "stands in the way"),
+        ("sweep {run} --out {out}/a/b --json {out}/a", "stands in the way"),
+        ("sweep {run} --out {out} --json {out}/sweep.png", "stands in the way"),
+        ("sweep {run} --out {out}/full", "sweep.jsonl: something else is there"),
+        ("sweep {run} --out {run}/checkpoints", "is part of the run in"),
+        ("match {run} random --json {run}/config.json", "is part of the run in"),
+        ("match {run} random --json {run}/lock", "is part of the run in"),
+        ("match {run} random --json {run}/checkpoints/x", "is part of the run in"),
+        ("match {run} random --json {out}/link/metrics.jsonl", "is part of the run in"),
+    ],
+)
+def test_place_for_results_is_checked_before_measuring(
+    command, message, run, tmp_path, capsys
+):
+    (tmp_path / "full" / "sweep.jsonl").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(run)
+    before = sorted(run.rglob("*")), sorted(tmp_path.rglob("*"))
+    capsys.readouterr()
+    assert evaluate.main(command.format(run=run, out=tmp_path).split()) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert (sorted(run.rglob("*")), sorted(tmp_path.rglob("*"))) == before
+
+
 def test_runs_of_two_games_do_not_play_each_other(run_of, capsys):
     players = [str(run_of(game)) for game in ("connect_four", "nim")]
     capsys.readouterr()

@@ -3,6 +3,7 @@
 import signal
 import sys
 
+import jax
 import pytest
 
 from jaxsearch.learn.interruption import Interruption
@@ -14,8 +15,14 @@ from jaxsearch.program import finish
     [
         (KeyboardInterrupt(), 130, "interrupted"),
         (OSError(28, "No space left"), 1, "No space left"),
+        (OSError(2, "No such file", "a\n\0b"), 1, r"a\n\x00b"),
+        (
+            jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory.\nmore"),
+            1,
+            "Out of memory. Take smaller",
+        ),
     ],
-    ids=["interrupt", "full disk"],
+    ids=["interrupt", "full disk", "name", "memory"],
 )
 def test_interrupt_and_full_disk_end_in_one_line(
     capsys, monkeypatch, error, code, line

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,66 @@ def test_folder_in_the_place_of_the_metrics_is_refused(run, capsys):
     assert "metrics.jsonl cannot be read: Is a dir" in refusal(run, capsys)
 
 
+def test_line_with_a_number_beyond_floats_is_dropped_and_drawn_without(run, capsys):
+    metrics = run / "metrics.jsonl"
+    lines = metrics.read_bytes().splitlines(keepends=True)
+    huge = json.dumps(json.loads(lines[0]) | {"value": 10**309}).encode() + b"\n"
+    metrics.write_bytes(b"".join([huge, *lines[1:]]))
+    (run / "curves.png").unlink()
+    assert resume(run) == 0
+    assert "line 1 is dropped: it holds a number too large" in capsys.readouterr().out
+    assert (run / "curves.png").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["lock", "versions.json", "curves.png", "config.json", "checkpoints"]
+)
+def test_place_that_cannot_be_written_is_found_first(run, tmp_path, capsys, name):
+    place = run / name
+    if name == "checkpoints":
+        place.rename(tmp_path / "elsewhere")
+        place.write_text("")
+        (run / "metrics.jsonl").unlink()
+    else:
+        place.unlink()
+        place.mkdir()
+    assert str(place) in refusal(run, capsys, "--iterations", "5")
+    if name == "config.json":
+        return
+    new = tmp_path / "new"
+    (new / name).mkdir(parents=True) if name != "checkpoints" else new.mkdir()
+    if name == "checkpoints":
+        (new / name).write_text("")
+    assert train.main(["--run", str(new), *SMALL]) == 2
+    assert str(new / name) in capsys.readouterr().err
+    assert list(new.rglob("*")) == [new / name]
+
+
+def test_folder_that_is_read_only_is_refused(run, capsys, monkeypatch):
+    def refuse(**_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    assert "Permission denied" in refusal(run, capsys, "--iterations", "5")
+
+
+# As a kill between the first checkpoint and its checksums leaves a run.
+def test_run_killed_in_its_first_save_starts_again(run, capsys):
+    for path in (run / "checkpoints").iterdir():
+        shutil.rmtree(path) if path.name != "4" else path.rename(path.with_name("0"))
+    (run / "checkpoints" / "0" / "checksums.json").unlink()
+    (run / "metrics.jsonl").unlink()
+    assert resume(run, "--iterations", "2") == 0
+    assert iterations_of(run) == [1, 2]
+
+
+def test_option_given_twice_is_refused(tmp_path, capsys):
+    options = ["--env-options", "misere=True", "misere=False"]
+    flags = ["--env", "nim", "--net", "mlp", *options]
+    assert train.main(["--run", str(tmp_path / "run"), *flags]) == 2
+    assert "--env-options gives 'misere' twice" in capsys.readouterr().err
+
+
 def test_run_that_diverges_saves_nothing_and_goes_on_with_another_rate(run, capsys):
     before = sorted((run / "checkpoints").iterdir())
     flags = ["--iterations", "6", "--learning-rate", "1e30"]
@@ -227,6 +288,9 @@ def test_checkpoint_of_another_game_or_size_is_named(run, capfd, name, value):
         ({"simulations": 0}, "--simulations must be above 0, got 0"),
         ({"env": "chess960"}, "unknown game 'chess960'"),
         ({"sims": 4}, "unknown setting 'sims'"),
+        ({"width": 10**4000}, "--width must be at most 65536, got 1000000"),
+        ({"device": "x" * 4000}, "device is 'xxxx"),
+        ({"x" * 4000: 1}, "unknown setting 'xxxx"),
         ("games", "the setting 'games' is missing"),
         ("[" * 5000, "nested too deeply"),
         (b"\xff", "can't decode"),
@@ -245,3 +309,4 @@ def test_damaged_configuration_is_named(run, capsys, change, message):
     error = refusal(run, capsys)
     assert error.startswith(f"train.py: {file} cannot be used: ")
     assert message in error
+    assert len(error) < 400

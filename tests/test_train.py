@@ -74,10 +74,8 @@ def wait_for_save(process, run):
 def last_state(run):
     """The parts of a run's newest checkpoint, apart from the time that it took."""
     agent = train.make_agent(RunFolder(run).read_config(train.Config))
-    programs = make_programs(
-        agent.config, agent.env, agent.net, agent.evaluate, agent.params
-    )
-    state = programs.start()
+    programs = make_programs(agent.config, agent.env, agent.net, agent.evaluate)
+    state = programs.start(agent.params)
     with Checkpoints(run / "checkpoints", agent.config.lasting()) as checkpoints:
         step, parts, damaged = checkpoints.load_newest(agent=agent.params, state=state)
     assert not damaged

@@ -6,8 +6,10 @@ runs/c4?search=raw                        the net of a run folder alone
 runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from jaxsearch.arena.players import (
@@ -42,9 +44,12 @@ def parse_player(text: str) -> PlayerName:
     Raises:
       ValueError: an unknown option or search, or a value that it cannot have.
     """
-    if not text.strip():
-        raise ValueError(f"an empty text names no player; for example {EXAMPLES}")
     kind, run, settings = _split(text)
+    if run is not None and not (run.strip() and run.isprintable()):
+        raise ValueError(
+            f"{text!r} names no player: a run folder is not blank and can be printed; "
+            f"for example {EXAMPLES}"
+        )
     pairs = {}
     for setting in filter(None, settings.split("&")):
         name, equals, value = setting.partition("=")
@@ -80,6 +85,18 @@ def parse_player(text: str) -> PlayerName:
                 f"example {EXAMPLES}"
             ) from None
     return PlayerName(text=text, run=run, search=search, options=options)
+
+
+def check_run_name(name: str) -> None:
+    """Raises ValueError for a new run whose folder no player's text would name."""
+    path = str(Path(name))
+    bare = path.strip() and path.isprintable() and not path.startswith("-")
+    if not (name and bare and _split(path)[1] == path):
+        raise ValueError(
+            f"--run {name!r} cannot name a run: evaluate.py would not find a blank "
+            "name, a player's name, nor one with ?, a leading - or a control "
+            "character; take one such as runs/mine"
+        )
 
 
 def make_player(name: PlayerName, env: Any, agent: Agent | None = None) -> Player:
@@ -124,6 +141,8 @@ def _split(text: str) -> tuple[str, str | None, str]:
 
 
 def _count(text: str) -> int:
+    if not re.fullmatch("[0-9]+", text):  # int takes other digits as well
+        raise ValueError
     number = int(text)
     if not 1 <= number <= MOST["sims"]:
         raise ValueError
@@ -131,6 +150,8 @@ def _count(text: str) -> int:
 
 
 def _number(text: str, *, least_allowed: bool) -> float:
+    if not re.fullmatch("[0-9.e+-]+", text.lower()):
+        raise ValueError
     number = float(text)
     if not 0 <= number <= MOST_FLOAT or (number == 0 and not least_allowed):
         raise ValueError

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +17,7 @@ from jaxsearch.arena.sweep import SweepResult
 def match_report(result: MatchResult) -> RenderableType:
     """Wins, losses and draws by seat, the score and the Elo difference."""
     title = f"{result.first} against {result.second}, {result.game}"
-    table = Table(title=escape(title))
+    table = Table(title=_title(title))
     for heading in ("", "games", "wins", "losses", "draws", "truncated"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, tally in (
@@ -56,7 +55,7 @@ def positions_report(results: Sequence[PositionsResult]) -> RenderableType:
     if all(searches) and len(set(runs)) == 1:  # players of one run: name it once
         title, names = f"{title}\n{runs[0]}", searches
     table = Table(
-        title=escape(title),
+        title=_title(title),
         caption="columns on the right: by the number of stones on the board",
     )
     table.add_column("player", overflow="fold")
@@ -76,7 +75,7 @@ def positions_report(results: Sequence[PositionsResult]) -> RenderableType:
 
 def sweep_report(result: SweepResult) -> RenderableType:
     """The grid, simulations down and c_puct across; the best value stands out."""
-    table = Table(title=escape(f"{result.player}: {result.measure}, %"))
+    table = Table(title=_title(f"{result.player}: {result.measure}, %"))
     table.add_column("simulations", justify="right")
     for constant in result.c_puct:
         table.add_column(f"c_puct {constant:g}", justify="right")
@@ -180,6 +179,11 @@ def elo_text(elo: float) -> str:
     if math.isinf(elo):
         return "+inf" if elo > 0 else "-inf"
     return f"{elo:+.0f}"
+
+
+def _title(text: str) -> Text:
+    """A title in which names of runs stand as they are, be they markup or emoji."""
+    return Text(text, style="table.title")
 
 
 def _percent(share: float) -> str:

@@ -4,6 +4,7 @@ For each number of simulations all values of c_puct are searched in one batch.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +24,8 @@ from jaxsearch.arena.positions import (
     positions_result,
     solved_positions,
 )
-from jaxsearch.learn.files import write_atomically
+from jaxsearch.learn.files import check_file, check_folder, write_atomically
+from jaxsearch.learn.run_folder import check_no_part_of_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,20 @@ def check_sweep(simulations: Sequence[int], c_puct: Sequence[float]) -> None:
     for value in c_puct:
         if not 0 < value < np.inf:
             raise ValueError(f"c_puct must be a number above 0, got {value}")
+
+
+def check_output(out: Path, file: Path | None) -> None:
+    """Raises ValueError if a sweep's folder cannot be filled, or not beside --json."""
+    check_folder(out)
+    for path in _files(out):
+        check_no_part_of_run(path)
+        if out.exists():
+            check_file(path)
+        if file and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(file)):
+            raise ValueError(
+                f"--json {file} stands in the way of {path}, which a sweep writes: "
+                "choose another file"
+            )
 
 
 def sweep_positions(
@@ -183,7 +199,7 @@ def save_sweep(result: SweepResult, folder: Path) -> list[Path]:
         json.dumps({"player": result.player, "measure": result.measure} | asdict(point))
         for point in result.points
     ]
-    table, picture = folder / "sweep.jsonl", folder / "sweep.png"
+    table, picture = _files(folder)
     write_atomically(table, lambda path: _write_lines(path, lines))
     write_atomically(picture, lambda path: draw_heat_map(result, path))
     return [table, picture]
@@ -216,10 +232,15 @@ def draw_heat_map(result: SweepResult, path: Path) -> None:
     axes.set_xlabel("c_puct")
     axes.set_ylabel("simulations")
     what, *opponent = result.measure.split(" against ")
-    axes.set_title("\nagainst ".join([result.player, *opponent]), fontsize=9)
+    title = "\nagainst ".join([result.player, *opponent])
+    axes.set_title(title, fontsize=9, parse_math=False)
     figure.colorbar(image, ax=axes, label=f"{what}, %")
     figure.tight_layout()
     figure.savefig(path, format="png")
+
+
+def _files(folder: Path) -> list[Path]:
+    return [folder / "sweep.jsonl", folder / "sweep.png"]
 
 
 def _repeat(tree: Any, times: int) -> Any:

@@ -14,8 +14,8 @@ from typing import Any, Self
 import jax
 from orbax.checkpoint import v1 as ocp
 
-from jaxsearch.learn.files import write_json
-from jaxsearch.learn.run_folder import UnusableRunError
+from jaxsearch.learn.files import read_object, write_json
+from jaxsearch.learn.run_folder import UnusableRunError, check_no_pattern
 
 _CHECKSUMS = "checksums.json"
 
@@ -25,7 +25,8 @@ class Checkpoints:
 
     A checkpoint is written beside its place and moved there when it is complete, so a
     crash at any moment leaves the ones before it as they were. The checksums of its
-    files follow, because Orbax reads some damaged files as if they were whole.
+    files follow, because Orbax reads some damaged files as if they were whole; without
+    them a checkpoint is incomplete and is not read.
 
     Args:
       folder: where they stand.
@@ -36,7 +37,8 @@ class Checkpoints:
         has left; only for the one process that saves.
 
     Raises:
-      UnusableRunError: there is no folder, and it is not to be made.
+      UnusableRunError: there is no folder, and it is not to be made, or its name is a
+        pattern to Orbax.
     """
 
     def __init__(
@@ -49,8 +51,10 @@ class Checkpoints:
     ):
         if not writable and not folder.is_dir():
             raise UnusableRunError(f"there is no checkpoint in {folder}")
+        check_no_pattern(folder)
         # What Orbax logs, from threads of its own as well, it also raises.
-        logging.getLogger("absl").setLevel(logging.CRITICAL)
+        for name in ("absl", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         policies = ocp.training.preservation_policies
         self._checkpointer = ocp.training.Checkpointer(
             str(folder.absolute()),
@@ -128,14 +132,19 @@ class Checkpoints:
             # A damaged file shows as whatever error the reader stumbles over.
             except Exception as error:
                 self._damaged.add(step)
+                known = isinstance(error, _DamageError)
+                reason = error if known else "it is of another net or version"
                 damaged.append(
-                    f"checkpoint {self._folder / str(step)} cannot be read, "
-                    f"skipping it: {_first_line(error)}"
+                    f"checkpoint {self._folder / str(step)} cannot be read: {reason}"
                 )
             else:
-                return step, parts, damaged
+                using = f"; using the one before it, {step}: nothing is to be done"
+                return step, parts, [line + using for line in damaged]
         if damaged:
-            raise UnusableRunError("; ".join(damaged) + "; no older checkpoint is left")
+            raise UnusableRunError(
+                f"{'; '.join(damaged)}; no older one is left: bring back the files, or "
+                "start another run"
+            )
         raise UnusableRunError(f"there is no checkpoint in {self._folder}")
 
     def _check_settings(self, step: int) -> None:
@@ -161,13 +170,24 @@ def _checksums(folder: Path) -> dict[str, int]:
     }
 
 
+class _DamageError(Exception):
+    """A checkpoint is not as it was written; says what is wrong."""
+
+
 def _check_files(folder: Path) -> None:
-    """Raises ValueError if a file of a checkpoint is not as it was written."""
+    """Raises _DamageError if a file of a checkpoint is not as it was written."""
     try:
-        stored = json.loads((folder / _CHECKSUMS).read_text())
+        stored = read_object((folder / _CHECKSUMS).read_bytes())
+        found = _checksums(folder)
     except FileNotFoundError:  # a crash came between the checkpoint and its checksums
-        return
-    found = _checksums(folder)
+        raise _DamageError(f"{_CHECKSUMS} is missing") from None
+    except OSError as error:
+        raise _DamageError(f"{error.filename}: {error.strerror}") from None
+    except ValueError:
+        stored = found = {}
+    if not stored:
+        raise _DamageError(f"{_CHECKSUMS} is damaged")
     for name, checksum in stored.items():
         if found.get(name) != checksum:
-            raise ValueError(f"{name} is {'damaged' if name in found else 'missing'}")
+            wrong = "damaged" if name in found else "missing"
+            raise _DamageError(f"{name} is {wrong}")

@@ -39,9 +39,13 @@ def check_file(path: Path) -> None:
     """Raises ValueError if no file can be written at `path`; leaves no trace."""
     _check_place(path)
     if path.exists() and not path.is_file():
-        raise ValueError(f"cannot write the file {path}: something else is there")
+        raise ValueError(
+            f"cannot write the file {path}: something else is there, move it away"
+        )
     if not path.absolute().parent.is_dir():
         raise ValueError(f"cannot write the file {path}: no folder {path.parent}")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise ValueError(f"cannot write the file {path}: Permission denied")
 
 
 def check_folder(path: Path) -> None:
@@ -63,6 +67,8 @@ def _beside(path: Path) -> Path:
 
 def _check_place(path: Path) -> None:
     place = path.absolute()
+    if not str(path).isprintable():
+        raise ValueError(f"cannot write {str(path)!r}: take a name that can be printed")
     try:
         with contextlib.suppress(FileNotFoundError):
             os.stat(_beside(place))  # refuses long names and what lies below a file

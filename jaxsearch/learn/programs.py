@@ -38,9 +38,10 @@ class TrainingState:
 class Programs(NamedTuple):
     """The compiled parts of a run; `average` are the averaged parameters.
 
-    start() -> state
+    start(params) -> state
     play(average, state) -> (state, outcomes, counts): moves in all games
     learn(average, state, outcomes, learning_rate_scale) -> (average, state, losses)
+    search_trees(params, state) -> the trees of a move in all games, for their size
 
     play consumes the state, learn the average and the state.
     """
@@ -48,10 +49,11 @@ class Programs(NamedTuple):
     start: Any
     play: Any
     learn: Any
+    search_trees: Any
 
 
 def make_programs(
-    settings: Settings, env: Any, net: NetFn, evaluate: EvaluateFn, params: Any
+    settings: Settings, env: Any, net: NetFn, evaluate: EvaluateFn
 ) -> Programs:
     """The programs of a run.
 
@@ -59,7 +61,6 @@ def make_programs(
       env: the game.
       net: `(params, observations [B, ...]) -> (prior_logits [B, A], value [B])`.
       evaluate: the same for states, as `two_player_model` takes it.
-      params: where learning starts.
     """
     model = two_player_model(env, evaluate)
     policy = policy_named(settings.search)
@@ -125,7 +126,7 @@ def make_programs(
         return states, plies, jax.lax.psum(counts, "games")
 
     @jax.jit
-    def start() -> TrainingState:
+    def start(params) -> TrainingState:
         key, start_key = jax.random.split(jax.random.key(settings.seed))
         states = self_play.start_games(
             env, start_key, settings.games, settings.opening_plies
@@ -190,4 +191,9 @@ def make_programs(
         )
         return average, placed(state), losses
 
-    return Programs(start, play, learn)
+    def search_trees(params, state: TrainingState):
+        root = model.root_fn(params, state.key, state.states)
+        illegal = ~state.states.legal_action_mask
+        return search(params, state.key, root, model.recurrent_fn, illegal).search_tree
+
+    return Programs(start, play, learn, search_trees)

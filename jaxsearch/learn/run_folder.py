@@ -14,11 +14,15 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from jaxsearch.learn.files import (
+    check_file,
     check_folder,
     read_object,
     remove_leftovers,
@@ -28,6 +32,9 @@ from jaxsearch.learn.files import (
 from jaxsearch.learn.settings import Settings
 
 _PACKAGES = ("jaxsearch", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx")
+
+_FILES = ("config.json", "versions.json", "metrics.jsonl", "curves.png", "lock")
+_CHECKPOINTS = "checkpoints"
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
@@ -41,7 +48,7 @@ class RunFolder:
 
     def __init__(self, path: Path | str):
         self.path = Path(path)
-        self.checkpoints = self.path / "checkpoints"
+        self.checkpoints = self.path / _CHECKPOINTS
         self._config = self.path / "config.json"
         self._metrics = self.path / "metrics.jsonl"
 
@@ -51,7 +58,11 @@ class RunFolder:
     @property
     def resume_command(self) -> str:
         """Goes on with the run; of a finished one it makes the report again."""
-        return f"python train.py --run {self} --resume"
+        return f"{self._train_command} --resume"
+
+    @property
+    def _train_command(self) -> str:
+        return f"python train.py --run {shlex.quote(str(self))}"
 
     @property
     def remedy(self) -> str:
@@ -66,11 +77,11 @@ class RunFolder:
                 runs |= {path.parent.name: path.parent for path in configs}
         if near := difflib.get_close_matches(self.path.name, runs, n=1):
             return f"did you mean {runs[near[0]]}?"
-        return f"train a run with: python train.py --run {self}"
+        return f"train a run with: {self._train_command}"
 
     def check_unused(self, game: str) -> None:
         """Raises ValueError if no run of a game can start here; changes nothing."""
-        check_folder(self.path)
+        self._check_writable()
         if self._config.exists():
             held = None
             with contextlib.suppress(OSError, ValueError):
@@ -82,9 +93,10 @@ class RunFolder:
             )
 
     def check_resumable(self) -> None:
-        """Raises UnusableRunError if a run got somewhere and its checkpoints are gone.
+        """Raises ValueError if a run cannot go on here; changes nothing.
 
-        The first one is saved before the first iteration.
+        Either it got somewhere and its checkpoints are gone, the first of which is
+        saved before the first iteration, or something cannot be written.
         """
         saved = any(path.name.isdigit() for path in self.checkpoints.glob("*"))
         if self.read_metrics() and not saved:
@@ -92,6 +104,15 @@ class RunFolder:
                 f"{self} has metrics but no checkpoint to go on from: bring back "
                 f"{self.checkpoints}, or start another run"
             )
+        self._check_writable()
+
+    def _check_writable(self) -> None:
+        check_folder(self.path)
+        check_no_pattern(self.path)
+        if self.path.exists():
+            check_folder(self.checkpoints)
+            for name in _FILES:
+                check_file(self.path / name)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -189,10 +210,34 @@ class RunFolder:
         return metrics, damaged
 
 
+def check_no_pattern(path: Path) -> None:
+    """Raises UnusableRunError for a path that Orbax would take for a pattern."""
+    if found := re.search(r"[*?\[\\]", str(path.absolute())):
+        raise UnusableRunError(
+            f"{path.absolute()} holds {found[0]}, with which checkpoints cannot be "
+            "read: take a folder without any of * ? [ \\"
+        )
+
+
+def check_no_part_of_run(path: Path) -> None:
+    """Raises ValueError if a path is one of the files by which a run lives."""
+    place = Path(os.path.realpath(path.absolute().parent), path.name)
+    for folder in place.parents:
+        part = place.relative_to(folder).parts[0]
+        if part in (*_FILES, _CHECKPOINTS) and (folder / "config.json").is_file():
+            raise ValueError(
+                f"cannot write {path}: it is part of the run in {folder}; choose "
+                "another name"
+            )
+
+
 def _read_line(line: bytes) -> dict[str, Any]:
     metrics = read_object(line)
     if type(metrics.get("iteration")) is not int:
         raise ValueError("it names no iteration")
-    if any(type(value) not in (int, float, type(None)) for value in metrics.values()):
-        raise ValueError("it holds more than numbers")
+    for value in metrics.values():
+        if type(value) not in (int, float, type(None)):
+            raise ValueError("it holds more than numbers")
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            raise ValueError("it holds a number too large to draw")
     return metrics

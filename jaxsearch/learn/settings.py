@@ -3,9 +3,12 @@
 A program adds its own flags, the game and the net by inheriting from it.
 """
 
+import ast
 import dataclasses
 import math
+import reprlib
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -72,6 +75,13 @@ class Settings:
                     f"{flag(name)} {value} does not divide among {self.devices} "
                     f"devices: take {' or '.join(map(str, near))}"
                 )
+        for name in ("simulations", "plies"):
+            value = getattr(self, name)
+            if self.games // self.devices * value > MOST_ROWS:
+                raise ValueError(
+                    f"--games {self.games} times {flag(name)} {value} is more than "
+                    f"{MOST_ROWS} on a device: lower one of them"
+                )
         policy_named(self.search)
 
     @classmethod
@@ -93,14 +103,15 @@ class Settings:
         kinds = typing.get_type_hints(cls)
         if unknown := sorted(set(stored) - set(kinds)):
             raise ValueError(
-                f"unknown setting {unknown[0]!r}: it was written by another version"
+                f"unknown setting {reprlib.repr(unknown[0])}: it was written by "
+                "another version"
             )
         for name, kind in kinds.items():
             if name not in stored:
                 raise ValueError(f"the setting {name!r} is missing")
             if not _fits(stored[name], kind):
                 raise ValueError(
-                    f"{name} is {stored[name]!r}, expected something like "
+                    f"{name} is {reprlib.repr(stored[name])}, expected something like "
                     f"{getattr(cls, name)!r}"
                 )
         values: dict[str, Any] = {
@@ -116,6 +127,7 @@ class Settings:
 # holds what is given. Seeds beyond theirs would repeat others.
 MOST_FLOAT = 1e30
 MOST_WHOLE = 2**31 - 1
+MOST_ROWS = 2**30  # of an array, which int32 counts; a search takes some to spare
 MOST = {
     "seed": 2**32 - 1,
     "depth": 1_000,
@@ -134,12 +146,33 @@ def check_numbers(flags: Any, may_be_zero: set[str]) -> None:
             zero = field.name in may_be_zero
             if not value >= 0 or (value == 0 and not zero):
                 least = "0 or more" if zero else "above 0"
-                raise ValueError(f"{flag(field.name)} must be {least}, got {value}")
+                raise ValueError(
+                    f"{flag(field.name)} must be {least}, got {reprlib.repr(value)}"
+                )
             most = MOST_FLOAT if isinstance(value, float) else MOST_WHOLE
             if value > (most := MOST.get(field.name, most)):
                 raise ValueError(
-                    f"{flag(field.name)} must be at most {most}, got {value}"
+                    f"{flag(field.name)} must be at most {most}, got "
+                    f"{reprlib.repr(value)}"
                 )
+
+
+def read_options(texts: Iterable[str]) -> dict[str, Any]:
+    """The values of --env-options; ValueError for texts that are not name=value."""
+    options = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name in options:
+            raise ValueError(f"--env-options gives {name!r} twice: keep one of them")
+        try:
+            options[name] = ast.literal_eval(value)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            reason = getattr(error, "msg", "not a Python value")
+            raise ValueError(
+                f"--env-options takes name=value, such as misere=True, got {text!r}: "
+                f"{reason}"
+            ) from None
+    return options
 
 
 def flag(name: str) -> str:

@@ -126,7 +126,7 @@ def search(
         keep_qvalue_range=keep_qvalue_range,
         **_size(num_simulations, options),
     )
-    memory.check_fits(jax.eval_shape(start, roots), memory.device_bytes())
+    memory.check_fits(jax.eval_shape(start, roots))
     run = partial(
         _search,
         recurrent_fn=recurrent_fn,

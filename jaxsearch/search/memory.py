@@ -1,12 +1,12 @@
 """How much memory a search tree takes, before anything is compiled."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from jaxsearch.backend import device_bytes
 from jaxsearch.search.tree import Tree
 
 
@@ -33,25 +33,19 @@ def of_tree(tree: Tree) -> MemoryEstimate:
     )
 
 
-def check_fits(tree: Tree, device_bytes: int) -> None:
+def check_fits(tree: Tree) -> None:
     """Raises ValueError if the tree is larger than the memory there is."""
+    available = device_bytes()
     estimate = of_tree(tree)
-    if estimate.tree_bytes > device_bytes:
+    if estimate.tree_bytes > available:
         batch_size, capacity = tree.visits.shape
         raise ValueError(
             f"the search tree takes {estimate.tree_bytes / 1e9:.1f} GB ({batch_size} "
             f"rows x {capacity} nodes x {estimate.bytes_per_node} bytes), but there "
-            f"are {device_bytes / 1e9:.1f} GB of memory: search with fewer "
+            f"are {available / 1e9:.1f} GB of memory: search with fewer "
             "simulations, a smaller batch, a lower max_children or "
             "prior_dtype=jnp.bfloat16"
         )
-
-
-def device_bytes() -> int:
-    """The memory of all local devices together; of the host for CPU devices."""
-    stats = [device.memory_stats() or {} for device in jax.local_devices()]
-    limits = [each["bytes_limit"] for each in stats if "bytes_limit" in each]
-    return sum(limits) or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _leaves(tree) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""How much memory a training run takes, found from shapes before anything is made."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+
+from jaxsearch import backend
+from jaxsearch.learn.learner import NetFn
+from jaxsearch.learn.programs import Programs
+from jaxsearch.learn.settings import Settings
+
+COPIES = 6
+"""Of the parameters in a run: first, learning, averaged, two moments, gradient."""
+
+
+class Held(NamedTuple):
+    """Something that memory has to hold at once."""
+
+    what: str
+    num_bytes: int
+    remedy: str  # what to lower
+
+
+def of_net(make: Callable[[int], Any], depth: int, copies: int) -> Held:
+    """The net that `make(depth)` gives; every layer after the first is as large.
+
+    So it need not be traced as a whole, which takes minutes for a thousand layers.
+    """
+    one, two = (_size(jax.eval_shape(functools.partial(make, n))) for n in (1, 2))
+    return _of_params((one + (depth - 1) * (two - one)) * copies)
+
+
+def of_run(
+    settings: Settings, programs: Programs, net: NetFn, params: Any
+) -> list[Held]:
+    """The parts of a run that grow with its settings."""
+    state = jax.eval_shape(programs.start, params)
+    trees = jax.eval_shape(programs.search_trees, params, state)
+    rows = max(settings.batch, settings.games)
+    example = state.replay.plies.observation
+    observations = jax.ShapeDtypeStruct((rows, *example.shape[2:]), example.dtype)
+    computed = jax.make_jaxpr(net)(params, observations).eqns
+    layers = [_size(out.aval) for step in computed for out in step.outvars]
+    return [
+        _of_params(_size(params) * COPIES),
+        Held("the replay", _size(state.replay), "--positions, --games or --plies"),
+        Held("the games", _size(state.states), "--games"),
+        Held("the search trees", _size(trees), "--games or --simulations"),
+        Held("one layer of the net", max(layers), "--batch, --games or --width"),
+    ]
+
+
+def _of_params(num_bytes: int) -> Held:
+    return Held("the parameters", num_bytes, "--width or --depth")
+
+
+def check(parts: list[Held]) -> None:
+    """Raises ValueError if the devices cannot hold all parts at once."""
+    total, present = sum(part.num_bytes for part in parts), backend.device_bytes()
+    if total > present:
+        largest = max(parts, key=lambda part: part.num_bytes)
+        raise ValueError(
+            f"this takes {total / 1e9:,.1f} GB of memory, {largest.what} alone "
+            f"{largest.num_bytes / 1e9:,.1f}, and there are {present / 1e9:,.1f} GB: "
+            f"lower {largest.remedy}"
+        )
+
+
+def _size(tree: Any) -> int:
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))

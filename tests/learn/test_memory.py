@@ -1,0 +1,73 @@
+"""Runs too large for memory are refused before anything is made."""
+
+import jax
+import pytest
+
+import train
+from jaxsearch import backend
+
+NIM = ["--env", "nim", "--net", "mlp", "--width", "8", "--depth", "1"]
+MOST = str(2**20)
+
+
+# The largest values that the bounds of single flags let pass.
+@pytest.mark.parametrize(
+    ("flags", "remedy"),
+    [
+        (["--positions", str(2**31 - 1)], "lower --positions"),
+        (["--width", "65536", "--depth", "2"], "lower --width or --depth"),
+        (["--width", "65536", "--depth", "1000"], "lower --width or --depth"),
+        (["--games", MOST, "--simulations", MOST], "more than 1073741824 on a dev"),
+        (["--games", MOST, "--simulations", "1024"], "lower --games or --simulations"),
+        (
+            ["--games", MOST, "--simulations", "1000", "--search", "mctx-puct"],
+            "the search trees alone",
+        ),
+        (["--games", MOST, "--plies", "65536"], "more than 1073741824 on a dev"),
+        (["--games", MOST, "--plies", "1024"], "the replay alone"),
+        (
+            ["--batch", MOST, "--positions", MOST, "--width", "65536"],
+            "lower --batch, --games or --width",
+        ),
+    ],
+    ids=" ".join,
+)
+def test_run_beyond_the_memory_is_refused(tmp_path, capsys, monkeypatch, flags, remedy):
+    monkeypatch.setattr(backend, "device_bytes", lambda: 16 * 10**9)
+    run = tmp_path / "run"
+    assert train.main(["--run", str(run), *NIM, *flags]) == 2
+    captured = capsys.readouterr()
+    assert remedy in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert not run.exists()
+
+
+# A configuration that was edited, or a smaller machine.
+def test_net_beyond_the_memory_is_not_made(monkeypatch):
+    monkeypatch.setattr(backend, "device_bytes", lambda: 16 * 10**9)
+    config = train.Config(env="nim", net="mlp", width=65536, depth=2)
+    with pytest.raises(ValueError, match=r"34\.\d GB .* there are 16\.0 GB: lower"):
+        train.make_agent(config)
+
+
+@pytest.mark.parametrize(("net", "depth"), [("mlp", 1), ("mlp", 4), ("resnet", 3)])
+def test_size_of_a_net_is_told_to_the_byte(monkeypatch, net, depth):
+    config = train.Config(net=net, width=8, depth=depth)
+    params = jax.tree.leaves(train.make_agent(config).params)
+    size = sum(leaf.nbytes for leaf in params)
+    monkeypatch.setattr(backend, "device_bytes", lambda: 2 * size)
+    train.make_agent(config)
+    monkeypatch.setattr(backend, "device_bytes", lambda: 2 * size - 1)
+    with pytest.raises(ValueError, match="lower --width or --depth"):
+        train.make_agent(config)
+
+
+def test_memory_of_the_devices_is_added_up(monkeypatch):
+    class Device:
+        def memory_stats(self):
+            return {"bytes_limit": 3}
+
+    assert 10**8 < backend.device_bytes() < 10**14
+    monkeypatch.setattr(jax, "local_devices", lambda: [Device(), Device()])
+    assert backend.device_bytes() == 6
