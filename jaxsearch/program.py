@@ -15,9 +15,12 @@ def finish(main: Callable[[], int]) -> NoReturn:
     """Runs `main` and exits with its code.
 
     An interrupt gives code 130; a file that cannot be read or written, and memory that
-    a device does not have, code 1; each with one line in the place of a traceback.
+    a device does not have, code 1; a search that is too large for it, code 2; each with
+    one line in the place of a traceback.
     """
     import jax
+
+    from jaxsearch.search.memory import TreeTooLargeError
 
     sys.unraisablehook = _show_of_python
     name = Path(sys.argv[0]).name
@@ -26,6 +29,9 @@ def finish(main: Callable[[], int]) -> NoReturn:
     except KeyboardInterrupt:
         code = 130
         print(f"{name}: interrupted", file=sys.stderr)
+    except TreeTooLargeError as error:
+        code = 2
+        print(f"{name}: {one_line(error)}", file=sys.stderr)
     except OSError as error:
         code = 1
         print(f"{name}: {one_line(error)}", file=sys.stderr)

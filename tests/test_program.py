@@ -8,6 +8,7 @@ import pytest
 
 from jaxsearch.learn.interruption import Interruption
 from jaxsearch.program import finish
+from jaxsearch.search.memory import TreeTooLargeError
 
 
 @pytest.mark.parametrize(
@@ -21,8 +22,9 @@ from jaxsearch.program import finish
             1,
             "Out of memory. Take smaller",
         ),
+        (TreeTooLargeError("the search tree takes 9 GB"), 2, "takes 9 GB"),
     ],
-    ids=["interrupt", "full disk", "name", "memory"],
+    ids=["interrupt", "full disk", "name", "memory", "tree"],
 )
 def test_interrupt_and_full_disk_end_in_one_line(
     capsys, monkeypatch, error, code, line

@@ -18,6 +18,10 @@ class MemoryEstimate:
     tree_bytes: int  # of all rows and nodes, and what a row has besides its nodes
 
 
+class TreeTooLargeError(ValueError):
+    """A search tree that the memory of the devices cannot hold."""
+
+
 def of_tree(tree: Tree) -> MemoryEstimate:
     """The estimate for a tree, or for the shapes of one (`jax.eval_shape`)."""
     batch_size, capacity = tree.visits.shape
@@ -34,12 +38,12 @@ def of_tree(tree: Tree) -> MemoryEstimate:
 
 
 def check_fits(tree: Tree) -> None:
-    """Raises ValueError if the tree is larger than the memory there is."""
+    """Raises TreeTooLargeError if the tree is larger than the memory there is."""
     available = device_bytes()
     estimate = of_tree(tree)
     if estimate.tree_bytes > available:
         batch_size, capacity = tree.visits.shape
-        raise ValueError(
+        raise TreeTooLargeError(
             f"the search tree takes {estimate.tree_bytes / 1e9:.1f} GB ({batch_size} "
             f"rows x {capacity} nodes x {estimate.bytes_per_node} bytes), but there "
             f"are {available / 1e9:.1f} GB of memory: search with fewer "
