@@ -22,7 +22,10 @@ from jaxsearch.search import (
     return_stdevs,
     root_lcb_action,
     sample_action,
+    table_text,
+    tree_dot,
     tree_sizes,
+    tree_text,
     two_player_model,
 )
 
@@ -48,6 +51,9 @@ __all__ = [
     "return_stdevs",
     "root_lcb_action",
     "sample_action",
+    "table_text",
+    "tree_dot",
     "tree_sizes",
+    "tree_text",
     "two_player_model",
 ]

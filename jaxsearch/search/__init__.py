@@ -1,5 +1,6 @@
 """Tree search on the device: arrays and callables only, no games and no nets."""
 
+from jaxsearch.search.drawing import table_text, tree_dot, tree_text
 from jaxsearch.search.gumbel import (
     gumbel_policy,
     qtransform_completed_by_mix_value,
@@ -53,6 +54,9 @@ __all__ = [
     "root_lcb_action",
     "sample_action",
     "search",
+    "table_text",
+    "tree_dot",
     "tree_sizes",
+    "tree_text",
     "two_player_model",
 ]
