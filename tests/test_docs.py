@@ -16,17 +16,23 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.mark.parametrize("page", ["README.md", "docs/use_your_own_model.md"])
 def test_examples_print_what_they_say(page):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    text = (ROOT / page).read_text()
+    blocks = re.findall(
+        r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, re.DOTALL
+    )
     assert blocks
-    for block in blocks:
+    for block, transcript in blocks:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(block, page, "exec"), {})
         # A comment after print(...) starts with the text that is printed.
         promised = re.findall(r"^print\(.*\)  # (.*?)(?::|$)", block, re.MULTILINE)
-        assert promised
+        assert promised or transcript
         for text in promised:
             assert text in printed.getvalue()
+        # A block of text after an example is all that it prints.
+        if transcript:
+            assert printed.getvalue() == transcript
 
 
 def test_table_of_options_names_those_of_each_policy():

@@ -197,6 +197,39 @@ def _search(tables, key, illegal, c_puct, *, num_simulations, model, policy, opt
     return result_of(output)
 
 
+def search_tree(
+    tables: Tables,
+    num_simulations: int,
+    illegal: np.ndarray | None = None,
+    *,
+    policy: Callable[..., mctx.PolicyOutput] = puct_policy,
+    **options: Any,
+) -> Any:
+    """The tree of a search of every row; without noise by default."""
+    if policy in (puct_policy, mctx_puct_policy):
+        options = {"dirichlet_fraction": 0, **options}
+    return _search_tree(
+        tables,
+        illegal,
+        num_simulations=num_simulations,
+        policy=policy,
+        options=tuple(options.items()),
+    )
+
+
+@partial(jax.jit, static_argnames=("num_simulations", "policy", "options"))
+def _search_tree(tables, illegal, *, num_simulations, policy, options):
+    return policy(
+        tables,
+        jax.random.key(0),
+        root_of(tables),
+        recurrent_fn,
+        num_simulations,
+        illegal,
+        **dict(options),
+    ).search_tree
+
+
 def result_of(output: mctx.PolicyOutput) -> dict[str, Any]:
     """What a search of any policy came to."""
     summary = output.search_tree.summary()

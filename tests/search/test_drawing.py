@@ -4,7 +4,6 @@ import html
 import re
 import shutil
 import subprocess
-from functools import partial
 
 import jax
 import numpy as np
@@ -15,7 +14,6 @@ from jaxsearch import (
     Tree,
     action_statistics,
     mctx_puct_policy,
-    puct_policy,
     table_text,
     tree_dot,
     tree_text,
@@ -24,25 +22,11 @@ from tests.search.table_model import (
     make_tables,
     random_mask,
     random_tables,
-    recurrent_fn,
-    root_of,
+    search_tree,
 )
 
 END = 2  # the last state of the hand-made game
 BATCH_SIZE, FINISHED = 3, 1  # rows of the random games, and one of them
-
-
-@partial(jax.jit, static_argnames=("num_simulations", "policy"))
-def tree_of(tables, num_simulations, illegal=None, policy=puct_policy):
-    return policy(
-        tables,
-        jax.random.key(0),
-        root_of(tables),
-        recurrent_fn,
-        num_simulations,
-        illegal,
-        dirichlet_fraction=0,
-    ).search_tree
 
 
 # 0 (value 0.2) --a0------------------> 1 (value -0.5) --any action (-1, end)--> 2
@@ -58,7 +42,7 @@ def small():
         values=[0.2, -0.5, 0],
         prior_logits=np.log([0.5, 0.3, 0.2]),
     )
-    return tree_of(tables, 9, np.array([[False, False, True]]))
+    return search_tree(tables, 9, np.array([[False, False, True]]))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +51,7 @@ def large():
     tables = random_tables(random, BATCH_SIZE, 5, terminals=0.2, rewards=0.3)
     illegal = random_mask(random, BATCH_SIZE, 5)
     illegal[FINISHED] = True
-    return tree_of(tables, 80, illegal)
+    return search_tree(tables, 80, illegal)
 
 
 def test_table_lists_the_legal_actions_by_visits(small):
@@ -127,21 +111,18 @@ digraph search {
 """
 
 
-# The first two moves of a game whose moves are named by who makes them.
 def test_actions_are_named_by_the_moves_that_lead_to_them(small):
     def action_text(path):
-        return f"{'xo'[len(path) % 2 - 1]}{'abc'[path[-1]]}"
+        player = "ox"[len(path) % 2]
+        return player + "abc"[path[-1]]
 
     text = tree_text(small, min_visits=1, action_text=action_text)
-    names = [line.split()[0] for line in text.split("\n")[1:]]
-    expected = re.findall(r"^ +(\d)", TEXT, re.MULTILINE)
-    depths = [len(line) - len(line.lstrip()) for line in TEXT.split("\n")[1:]]
-    assert names == [
-        f"{'xo'[depth // 2 - 1]}{'abc'[int(action)]}"
-        for action, depth in zip(expected, depths, strict=True)
-    ]
+    names = [line.split()[0] for line in text.split("\n")]
+    assert names == ["N", "xa", "oa", "ob", "oc", "xb"]
     table = table_text(action_statistics(small), action_text=action_text)
     assert [line.split()[0] for line in table.split("\n")] == ["action", "xa", "xb"]
+    _, edges = parse(tree_dot(small, min_visits=1, action_text=action_text))
+    assert [label.split("\n")[0] for label in edges.values()] == names[1:]
 
 
 @pytest.mark.parametrize("max_depth", [1, 3, None])
@@ -222,6 +203,7 @@ def unescape(label):
         "\\N",
         "&lt;",
         "a & b",
+        "two\nlines",
         "</b>",
         "}];",
         "é♞",
@@ -251,11 +233,11 @@ def test_finished_and_failed_roots_are_drawn(large):
     assert not edges
     assert table_text(action_statistics(large), FINISHED) == "action  N  Q  P  U"
     tables = make_tables([[0, 0]], values=np.nan)
-    assert tree_text(tree_of(tables, 2)) == "N 1  V +0.000  failed"
+    assert tree_text(search_tree(tables, 2)) == "N 1  V +0.000  failed"
 
 
 def test_line_deeper_than_the_stack_is_drawn():
-    tree = tree_of(make_tables([[0]]), 1500)
+    tree = search_tree(make_tables([[0]]), 1500)
     text = tree_text(tree, max_depth=None, min_visits=1)
     assert len(text.split("\n")) == 1501
     assert tree_dot(tree, max_depth=None, min_visits=1).count("->") == 1500
@@ -292,6 +274,6 @@ def test_counts_below_one_are_refused(large, option):
 
 
 def test_tree_of_mctx_is_refused():
-    tree = tree_of(make_tables([[0, 0]]), 2, policy=mctx_puct_policy)
+    tree = search_tree(make_tables([[0, 0]]), 2, policy=mctx_puct_policy)
     with pytest.raises(ValueError, match=r"must be a jaxsearch\.Tree, .* got mctx"):
         tree_text(tree)

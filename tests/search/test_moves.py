@@ -1,11 +1,11 @@
-"""The choice of a move from visits, at every temperature."""
+"""The choice of a move from visits, at every temperature, and by lower bounds."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsearch import NO_ACTION, action_log_probs, sample_action
+from jaxsearch import NO_ACTION, action_log_probs, lcb_action, sample_action
 
 SAMPLES = 1000
 
@@ -83,3 +83,42 @@ def test_row_without_weights_has_no_action(temperature):
     actions = sample_action(jax.random.key(0), weights, temperature)
     assert actions.dtype == jnp.int32
     np.testing.assert_array_equal(actions, [NO_ACTION, 1])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"z": 1.0}, 1),
+        ({"z": 4.0}, 1),  # 0.5 - 4 * 0.1 / 10 = 0.46, 0.52 - 4 * 0.1 / 7 = 0.463
+        ({"z": 6.0}, 0),  # 0.5 - 6 * 0.1 / 10 = 0.44, 0.52 - 6 * 0.1 / 7 = 0.434
+        ({"z": 0.0}, 1),
+        ({"z": 0.0, "min_visit_share": 0.05}, 2),
+        ({"z": 0.0, "min_visit_share": 0.0}, 2),
+        ({"z": 10.0, "min_visit_share": 0.0}, 0),
+        ({"z": 0.0, "min_visit_share": 1.0}, 0),
+    ],
+)
+def test_lower_bound_weighs_the_mean_against_its_doubt(options, expected):
+    action = lcb_action(
+        jnp.array([[100, 49, 5, 0]]),
+        jnp.array([[0.5, 0.52, 0.9, jnp.nan]]),
+        jnp.array([[0.1, 0.1, 0.5, jnp.nan]]),
+        **options,
+    )
+    assert action.dtype == jnp.int32
+    np.testing.assert_array_equal(action, [expected])
+
+
+def test_equal_bounds_go_to_the_more_visited_then_the_lowest():
+    visit_counts = jnp.array([[5, 8, 8], [8, 8, 8], [0, 0, 0], [0, 0, 1]])
+    actions = lcb_action(visit_counts, jnp.ones((4, 3)), jnp.zeros((4, 3)))
+    np.testing.assert_array_equal(actions, [1, 0, NO_ACTION, 2])
+
+
+@pytest.mark.parametrize(
+    "options", [{"z": -1}, {"min_visit_share": 1.5}, {"min_visit_share": -0.1}]
+)
+def test_lower_bound_refuses_numbers_out_of_range(options):
+    ones = jnp.ones((1, 2))
+    with pytest.raises(ValueError, match=f"{next(iter(options))} must be a number"):
+        lcb_action(ones.astype(int), ones, ones, **options)

@@ -1,8 +1,5 @@
 """Statistics of a search against hand-made games and a walk over the tree in NumPy."""
 
-import dataclasses
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,8 +23,14 @@ from tests.search.table_model import (
     make_tables,
     random_mask,
     random_tables,
-    recurrent_fn,
-    root_of,
+    search_tree,
+)
+from tests.search.tree_walk import (
+    most_visited_line,
+    of_row,
+    paths_of,
+    returns_of,
+    with_squares,
 )
 
 BATCH_SIZE, NUM_ACTIONS, NUM_SIMULATIONS = 6, 5, 60
@@ -35,32 +38,6 @@ FINISHED, FAILED_AT_ROOT, FAILED_LATER = 1, 2, 3  # rows of the random games
 SEARCHED = [0, 4, 5]
 FATAL_STATE = 21  # its value is infinite
 LENGTH = 8
-
-
-@partial(jax.jit, static_argnames=("num_simulations", "policy", "options"))
-def _tree(tables, root, illegal, num_simulations, policy, options):
-    output = policy(
-        tables,
-        jax.random.key(0),
-        root,
-        recurrent_fn,
-        num_simulations,
-        illegal,
-        **dict(options),
-    )
-    return output.search_tree
-
-
-def tree_of(
-    tables, num_simulations, illegal=None, root=None, *, policy=puct_policy, **options
-):
-    """The tree of a search, of PUCT without noise by default."""
-    if policy is puct_policy:
-        options = {"dirichlet_fraction": 0, **options}
-    if root is None:
-        root = root_of(tables)
-    options = tuple(options.items())
-    return _tree(tables, root, illegal, num_simulations, policy, options)
 
 
 @pytest.fixture(scope="module")
@@ -86,40 +63,11 @@ def game():
 @pytest.fixture(scope="module", params=[puct_policy, gumbel_policy])
 def tree(game, request):
     tables, illegal = game
-    tree = tree_of(tables, NUM_SIMULATIONS, illegal, policy=request.param)
+    tree = search_tree(tables, NUM_SIMULATIONS, illegal, policy=request.param)
     failed = [row in (FAILED_AT_ROOT, FAILED_LATER) for row in range(BATCH_SIZE)]
     np.testing.assert_array_equal(tree.failed, failed)
     assert 0 < tree_sizes(tree).node_counts[FAILED_LATER] - 1 < NUM_SIMULATIONS
     return tree
-
-
-def of_row(row, *arrays) -> list[np.ndarray]:
-    return [np.asarray(array)[row] for array in arrays]
-
-
-def paths_of(tree, row) -> dict[int, tuple[int, ...]]:
-    """The nodes of one row with their paths, each found by a walk up to the root."""
-    parents, actions = of_row(row, tree.parents, tree.actions)
-    paths = {0: ()}
-    for node in np.flatnonzero(parents != Tree.NO_PARENT).tolist():
-        path, above = [], node
-        while above != 0:
-            path.insert(0, int(actions[above]))
-            above = parents[above]
-        paths[node] = tuple(path)
-    assert len(set(paths.values())) == len(paths)
-    return paths
-
-
-def most_visited_line(tree, row) -> list[int]:
-    paths, line = paths_of(tree, row), ()
-    visits, qvalues, priors = of_row(row, tree.visits, tree.qvalues, tree.prior_probs)
-    while True:
-        below = [n for n, p in paths.items() if p and p[:-1] == line]
-        if not below:
-            return list(line)
-        keys = {n: (visits[n], qvalues[n], priors[n], -paths[n][-1]) for n in below}
-        line = paths[max(below, key=keys.__getitem__)]
 
 
 def test_root_statistics_are_those_of_the_nodes_below_it(tree):
@@ -161,7 +109,8 @@ def test_next_simulation_goes_where_value_and_exploration_are_highest(constants)
     tables = random_tables(np.random.default_rng(1), 64, 6, terminals=0.1)
     options = {"qtransform": qtransform_fixed_scale, **constants}
     before, after = (
-        action_statistics(tree_of(tables, n, **options), **constants) for n in (12, 13)
+        action_statistics(search_tree(tables, n, **options), **constants)
+        for n in (12, 13)
     )
     expected = np.argmax(before.qvalues + before.exploration, axis=1)
     opened = after.visit_counts - before.visit_counts
@@ -203,7 +152,7 @@ def test_principal_variation_of_a_single_line():
         discounts=[[0, -1], [-1, 0], [0, 0], [0, 0]],
         prior_logits=[[lowest, 0], [0, lowest], [lowest, 0], [0, 0]],
     )
-    tree = tree_of(tables, 9, np.array([[True, False]]))
+    tree = search_tree(tables, 9, np.array([[True, False]]))
     np.testing.assert_array_equal(principal_variation(tree, 5), [[1, 0, 1, -1, -1]])
     sizes = tree_sizes(tree)
     np.testing.assert_array_equal(sizes.node_counts, [4])
@@ -225,7 +174,7 @@ def test_principal_variation_between_equal_visits(rewards, prior_probs, first):
     tables = make_tables(
         [[1] * 3] * 2, rewards=rewards, discounts=0, prior_logits=np.log(prior_probs)
     )
-    tree = tree_of(tables, 3, c_puct=100.0)
+    tree = search_tree(tables, 3, c_puct=100.0)
     np.testing.assert_array_equal(action_statistics(tree).visit_counts, [[1, 1, 1]])
     np.testing.assert_array_equal(principal_variation(tree, 2), [[first, NO_ACTION]])
 
@@ -242,7 +191,7 @@ def test_sizes_are_those_of_a_walk(tree):
 
 @pytest.mark.parametrize("num_simulations", [1, 2, 3, 4, 15, 16, 17])
 def test_depth_of_a_line_is_the_number_of_simulations(num_simulations):
-    tree = tree_of(make_tables([[0]]), num_simulations)
+    tree = search_tree(make_tables([[0]]), num_simulations)
     sizes = tree_sizes(tree)
     np.testing.assert_array_equal(sizes.max_depths, [num_simulations])
     np.testing.assert_allclose(sizes.mean_depths, [num_simulations / 2])
@@ -270,7 +219,7 @@ def test_rows_do_not_touch_each_other(tree):
 @pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=str)
 def test_spread_over_devices_they_are_the_same(axis_type):
     tables = random_tables(np.random.default_rng(2), 8, NUM_ACTIONS, terminals=0.1)
-    tree = with_squares(tree_of(tables, 30))
+    tree = with_squares(search_tree(tables, 30))
     expected = jax.device_get(jax.jit(all_statistics)(tree))
     mesh = jax.make_mesh((4,), ("batch",), axis_types=(axis_type,))
     with jax.set_mesh(mesh):
@@ -301,84 +250,6 @@ def test_jit_traces_once_and_gives_the_same(tree):
 def test_length_of_no_line_is_refused(tree, length):
     with pytest.raises(ValueError, match=r"length must be a whole number of at least"):
         principal_variation(tree, length)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"z": 1.0}, 1),
-        ({"z": 4.0}, 1),  # 0.5 - 4 * 0.1 / 10 = 0.46, 0.52 - 4 * 0.1 / 7 = 0.463
-        ({"z": 6.0}, 0),  # 0.5 - 6 * 0.1 / 10 = 0.44, 0.52 - 6 * 0.1 / 7 = 0.434
-        ({"z": 0.0}, 1),
-        ({"z": 0.0, "min_visit_share": 0.05}, 2),
-        ({"z": 0.0, "min_visit_share": 0.0}, 2),
-        ({"z": 10.0, "min_visit_share": 0.0}, 0),
-        ({"z": 0.0, "min_visit_share": 1.0}, 0),
-    ],
-)
-def test_lower_bound_weighs_the_mean_against_its_doubt(options, expected):
-    action = lcb_action(
-        jnp.array([[100, 49, 5, 0]]),
-        jnp.array([[0.5, 0.52, 0.9, jnp.nan]]),
-        jnp.array([[0.1, 0.1, 0.5, jnp.nan]]),
-        **options,
-    )
-    assert action.dtype == jnp.int32
-    np.testing.assert_array_equal(action, [expected])
-
-
-def test_equal_bounds_go_to_the_more_visited_then_the_lowest():
-    visit_counts = jnp.array([[5, 8, 8], [8, 8, 8], [0, 0, 0], [0, 0, 1]])
-    actions = lcb_action(visit_counts, jnp.ones((4, 3)), jnp.zeros((4, 3)))
-    np.testing.assert_array_equal(actions, [1, 0, NO_ACTION, 2])
-
-
-@pytest.mark.parametrize(
-    "options", [{"z": -1}, {"min_visit_share": 1.5}, {"min_visit_share": -0.1}]
-)
-def test_lower_bound_refuses_numbers_out_of_range(options):
-    ones = jnp.ones((1, 2))
-    with pytest.raises(ValueError, match=f"{next(iter(options))} must be a number"):
-        lcb_action(ones.astype(int), ones, ones, **options)
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class TreeWithSquares(Tree):
-    square_sums: jax.Array  # [B, N] float
-
-
-def with_squares(tree) -> TreeWithSquares:
-    """The tree with the sums of the squares of the returns of each node."""
-    squares = np.array(
-        [
-            [np.sum(np.square(returns)) for returns in returns_of(tree, row)]
-            for row in range(len(tree.visits))
-        ]
-    )
-    fields = {f.name: getattr(tree, f.name) for f in dataclasses.fields(Tree)}
-    fields["square_sums"] = jnp.asarray(squares, tree.value_sums.dtype)
-    return TreeWithSquares(**fields)
-
-
-def returns_of(tree, row) -> list[list[float]]:
-    """The returns that the value of each node [N] is the mean of.
-
-    Each evaluation of a node adds one return to it and to every node above it.
-    """
-    parents, visits, rewards, discounts, raw_values = of_row(
-        row, tree.parents, tree.visits, tree.rewards, tree.discounts, tree.raw_values
-    )
-    nodes = [0, *np.flatnonzero(parents != Tree.NO_PARENT).tolist()]
-    returns = [[] for _ in parents]
-    for node in nodes:
-        evaluations = visits[node] - visits[parents == node].sum()
-        value, above = raw_values[node], node
-        while above != Tree.NO_PARENT:
-            returns[above] += [float(value)] * int(evaluations)
-            value = rewards[above] + discounts[above] * value
-            above = parents[above]
-    return returns
 
 
 def test_deviations_are_those_of_the_returns(tree):
