@@ -280,13 +280,12 @@ def search(
         if solve:  # what is not lost, unless that is nothing
             kept = {a: s for a, s in scores.items() if node.edge_bounds(a)[1] > -1}
             scores = kept or scores
-        # Of equal scores the lowest action at the root; below it the child visited
-        # first, then the highest prior, as in the first choice of all.
-        order = [*node.children, *sorted(scores, key=lambda a: -node.priors[a])]
+        # Of equal scores the highest prior, and so the child visited first; at a root
+        # with children the lowest action.
+        order = sorted(scores, key=lambda action: -node.priors[action])
         if node is root and node.children:
             order.sort()
-        best = max([a for a in order if a in scores], key=lambda a: scores[a])
-        return best, gap_of(scores, unit)
+        return max(order, key=lambda action: scores[action]), gap_of(scores, unit)
 
     def evaluate(state: int, action: int) -> Node:
         state, reward, discount, value, logits = step(state, action)
@@ -317,7 +316,7 @@ def search(
             ends = child.discount == 0 or (solve and child.proven)
             if ends or len(path) - 1 == max_depth:
                 leaf = child
-        value = leaf.bounds[0] if solve and leaf.proven else leaf.value
+        value = leaf.value
         if leaf is not path[-1]:
             not_stored += 1
             value = leaf.reward + leaf.discount * value
@@ -344,9 +343,8 @@ def search(
 
 def playable(root: Node) -> list[int]:
     """The moves of the proven value, or those not lost; all if there are none."""
-    lower, upper = root.bounds
-    if lower == upper > -1:
-        good = [a for a in root.actions if root.edge_bounds(a)[0] == lower]
+    if root.proven:
+        good = [a for a in root.actions if root.edge_bounds(a)[0] == root.bounds[0]]
     else:
         good = [a for a in root.actions if root.edge_bounds(a)[1] > -1]
     return good or root.actions

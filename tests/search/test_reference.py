@@ -177,7 +177,7 @@ def test_gap_of_a_tie_is_zero():
         (
             [0.5, 0.3, 0.2],
             {"method": Gumbel([0, 0, 9]), "max_children": 2},
-            [5 / 7, 0, 2 / 7],
+            [0.5, 0.3, 0.2],
         ),
     ],
 )
@@ -317,26 +317,30 @@ def test_forced_playouts_are_made():
     result = run(game, 10, method=method)
     assert result.visit_counts == [7, 3]
     assert result.action_weights == [1, 0]
+    method = FIXED(first_play_urgency=5, forced_playouts=2)
+    assert visits_below_the_root([1, -1], [0.5, 0.5], 0.0, 10, method) == [9, 1]
 
 
-# a0 scores 0.5 + 0.5 * sqrt(11) / 7 = 0.737. Of a1 two visits may go: of 1 it scores
-# Q + 0.497, of 2 it scores Q + 0.332. Of a2 both may; of 0 it scores Q + 0.663.
+# Of three visits, a0 scores 0.5 + 0.5 * sqrt(11) / 7 = 0.737. Of a1 two visits may go:
+# of 1 it scores Q + 0.497, of 2 it scores Q + 0.332. Of a2 both may; of 0 it scores
+# Q + 0.663. With four visits of a1 two of them may go still.
 @pytest.mark.parametrize(
-    ("qvalue", "last_qvalue", "target"),
+    ("visits", "qvalue", "last_qvalue", "target"),
     [
-        (0.4, 0.0, [6, 2, 0]),
-        (0.6, 0.0, [6, 3, 0]),
-        (0.2, 0.0, [6, 0, 0]),
-        (0.2, 0.6, [6, 0, 0]),  # one visit left is none
+        (3, 0.4, 0.0, [6, 2, 0]),
+        (3, 0.6, 0.0, [6, 3, 0]),
+        (3, 0.2, 0.0, [6, 0, 0]),  # one visit left is none
+        (3, 0.2, 0.6, [6, 0, 0]),
+        (4, -9.0, 0.0, [6, 2, 0]),
     ],
 )
-def test_forced_playouts_are_pruned(qvalue, last_qvalue, target):
-    edges = [(0.5, 6), (qvalue, 3), (last_qvalue, 1)]
+def test_forced_playouts_are_pruned(visits, qvalue, last_qvalue, target):
+    edges = [(0.5, 6), (qvalue, visits), (last_qvalue, 1)]
     children = {
-        action: Node(1, 0.0, reward=reward, discount=0.0, visits=visits)
-        for action, (reward, visits) in enumerate(edges)
+        action: Node(1, 0.0, reward=reward, discount=0.0, visits=n)
+        for action, (reward, n) in enumerate(edges)
     }
-    root = Node(0, 0.0, visits=11, children=children)
+    root = Node(0, 0.0, visits=8 + visits, children=children)
     root.set_priors([0.5, 0.3, 0.2], [0, 1, 2], None)
     method = FIXED(forced_playouts=2)
     assert method.target(Tree(root)) == target
