@@ -122,3 +122,24 @@ def test_lower_bound_refuses_numbers_out_of_range(options):
     ones = jnp.ones((1, 2))
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be a number"):
         lcb_action(ones.astype(int), ones, ones, **options)
+
+
+def test_temperature_that_is_no_number_takes_the_most_visited_under_tracing():
+    weights = jnp.tile(jnp.array([[0.0, 0.3, 0.7]]), (SAMPLES, 1))
+    sampled = jax.jit(sample_action)(jax.random.key(0), weights, jnp.nan)
+    assert np.all(sampled == 2)
+    sampled = jax.jit(sample_action)(jax.random.key(0), weights, -1.0)
+    assert np.all(sampled == 2)
+
+
+@pytest.mark.parametrize("temperature", [-1, float("nan"), np.array([0.5, -0.5])])
+def test_temperature_out_of_range_is_refused(temperature):
+    with pytest.raises(ValueError, match="temperature must be a number from 0 to inf"):
+        sample_action(jax.random.key(0), jnp.ones((2, 2)), temperature)
+
+
+def test_weight_that_is_not_finite_counts_as_none():
+    weights = jnp.array([[0.0, np.inf, 0.5], [np.nan, 0.0, 0.5], [0.0, np.nan, 0.0]])
+    for seed in range(20):
+        actions = sample_action(jax.random.key(seed), weights, 1.0)
+        np.testing.assert_array_equal(actions, [2, 2, NO_ACTION])

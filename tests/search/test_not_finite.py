@@ -1,13 +1,14 @@
-"""A number that is not finite stops the search of its row, and of no other."""
+"""A number that is no value stops the search of its row, and of no other."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsearch import puct_policy
+from jaxsearch import gumbel_policy, puct_policy
 from tests.search.table_model import (
     random_mask,
     random_tables,
@@ -27,9 +28,12 @@ def game():
     return tables, illegal
 
 
-@jax.jit
-def search(tables, root, illegal):
-    output = puct_policy(tables, jax.random.key(1), root, recurrent_fn, 32, illegal)
+LOWEST = np.finfo(np.float32).min
+
+
+@partial(jax.jit, static_argnames="policy")
+def search(tables, root, illegal, policy=puct_policy):
+    output = policy(tables, jax.random.key(1), root, recurrent_fn, 32, illegal)
     tree = output.search_tree
     return output.action, output.action_weights, tree.failed, tree.root_prior_probs
 
@@ -41,11 +45,11 @@ def with_bad_row(tables, field, value):
     return dataclasses.replace(tables, **{field: table})
 
 
-def check(game, tables, root):
+def check(game, tables, root, policy=puct_policy):
     """The bad row falls back to its priors; the others are as they were."""
     good, illegal = game
-    expected = search(good, root_of(good), illegal)
-    action, weights, failed, priors = search(tables, root, illegal)
+    expected = search(good, root_of(good), illegal, policy)
+    action, weights, failed, priors = search(tables, root, illegal, policy)
     others = np.arange(BATCH_SIZE) != BAD_ROW
     np.testing.assert_array_equal(failed, ~others)
     np.testing.assert_array_equal(action[others], expected[0][others])
@@ -57,14 +61,24 @@ def check(game, tables, root):
     return np.asarray(weights)[BAD_ROW]
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("field", ["values", "rewards", "discounts", "prior_logits"])
-def test_model_output(game, field, value):
+# Values whose sum would not be finite are none either. The lowest logit means illegal,
+# so that a row of them leaves a position that goes on without a legal action.
+@pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        (field, value)
+        for field in ("values", "rewards", "discounts", "prior_logits")
+        for value in (np.nan, np.inf, -np.inf)
+    ]
+    + [("values", 3e38), ("rewards", -3e38), ("prior_logits", LOWEST)],
+)
+def test_model_output(game, field, value, policy):
     good, _ = game
-    check(game, with_bad_row(good, field, value), root_of(good))
+    check(game, with_bad_row(good, field, value), root_of(good), policy)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
 def test_root_value(game, value):
     good, _ = game
     root = root_of(good)
@@ -92,3 +106,32 @@ def test_logit_of_an_illegal_action_does_not_matter(game, value):
     np.testing.assert_array_equal(result[0].shape, expected[0].shape)
     assert np.all(np.asarray(result[1])[illegal] == 0)
     np.testing.assert_allclose(np.sum(result[1], axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])
+def test_legal_action_with_the_lowest_logit_comes_before_the_illegal_ones(policy):
+    tables = random_tables(np.random.default_rng(1), 1, 4)
+    illegal = np.array([[True, False, False, True]])
+    root = root_of(tables)
+    root = root.replace(prior_logits=jnp.array([[0.0, -jnp.inf, 0.0, 0.0]]))
+    output = policy(tables, jax.random.key(0), root, recurrent_fn, 12, illegal)
+    tree = output.search_tree
+    visits = tree.summary().visit_counts[0]
+    assert not tree.failed[0]
+    assert visits[0] == visits[3] == 0
+    assert visits.sum() == 12
+
+
+def test_negative_root_priors_fail_their_row():
+    tables = random_tables(np.random.default_rng(1), 2, 3)
+    probs = np.array([[0.5, 0.25, 0.25], [0.9, -0.2, 0.3]], np.float32)
+    tree = puct_policy(
+        tables,
+        jax.random.key(0),
+        root_of(tables),
+        recurrent_fn,
+        8,
+        dirichlet_fraction=0,
+        root_prior_probs=probs,
+    ).search_tree
+    np.testing.assert_array_equal(tree.failed, [False, True])
