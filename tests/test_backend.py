@@ -122,6 +122,6 @@ def test_select_refuses_an_unknown_name():
 
 def test_describe_names_backend_devices_and_versions():
     line = backend.describe()
-    assert line.startswith("backend cpu, 4 devices (cpu), jax ")
+    assert line.startswith("backend cpu, 8 devices (cpu), jax ")
     assert f"jaxlib {importlib.metadata.version('jaxlib')}" in line
     assert "\n" not in line

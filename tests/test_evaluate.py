@@ -50,7 +50,7 @@ def test_run_is_measured_from_its_folder_alone(run, tmp_path, capsys):
     command = ["positions", f"{run}?search=puct&sims=4", f"{run}?search=raw"]
     assert evaluate.main([*command, "--json", str(file)]) == 0
     first_line = capsys.readouterr().out.splitlines()[0]
-    assert first_line.startswith("backend cpu, 4 devices")
+    assert first_line.startswith("backend cpu, 8 devices")
     assert "jax 0." in first_line
     searched, raw = json.loads(file.read_text())
     assert searched["positions"] == raw["positions"] == 600

@@ -95,7 +95,7 @@ def test_commands_in_advice_are_quoted(capsys):
     assert evaluate.main(["match", "no such run", "random"]) == 2
     assert "python train.py --run 'no such run'\n" in capsys.readouterr().err
     assert train.main(["--run", "no such run", "--resume"]) == 2
-    assert "`python train.py --run 'no such run'`" in capsys.readouterr().err
+    assert "python train.py --run 'no such run'\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["?search=raw", "?", " ?sims=4", "a\nb", "a\0"])

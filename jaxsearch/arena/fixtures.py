@@ -111,15 +111,13 @@ def reproduce_fixtures(env: Any) -> FixturesResult:
     record = load_record()
     largest = record["budgets"][-1]
     with jax.enable_x64(True):
-        statistics = {
-            budget: root_statistics(env, record, budget) for budget in record["budgets"]
-        }
+        statistics = root_statistics(env, record)
         worked = tuple(map(_check_worked_score, record["worked_example"]))
         mctx_roots, mctx_equal = _compare_with_mctx(env, record)
     with jax.enable_x64(False):
         rounded = {
-            budget: root_statistics(env, record, budget)[0]
-            for budget in record["budgets"]
+            budget: visits
+            for budget, (visits, _) in root_statistics(env, record).items()
         }
     budgets = tuple(
         _count_equal(record, number, *statistics[budget], rounded[budget])
@@ -136,18 +134,17 @@ def reproduce_fixtures(env: Any) -> FixturesResult:
 
 
 def root_statistics(
-    env: Any, record: dict[str, Any], budget: int
-) -> tuple[np.ndarray, np.ndarray]:
+    env: Any, record: dict[str, Any]
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Searches from all the record's priors and seeds, side by side.
 
     Args:
       env: tic-tac-toe.
       record: see `load_record`.
-      budget: evaluations in each search.
 
     Returns:
-      Visits [R, 7] int and value sums [R, 7] float, in the order of the record's runs
-      and cells.
+      For each of the record's budgets, the evaluations in a search: visits [R, 7] int
+      and value sums [R, 7] float, in the order of the record's runs and cells.
     """
     runs, cells = record["runs"], np.array(record["cells"])
     games = SplitMixGames([run["seed"] for run in runs])
@@ -167,37 +164,42 @@ def root_statistics(
         prior_logits = jnp.zeros_like(states.legal_action_mask, dtype)
         return prior_logits, half_points.astype(dtype) / 2
 
-    if budget == 1:
-        zeros = np.zeros((len(runs), len(cells)), int)
-        return zeros, zeros.astype(float)
     priors = np.array([record["priors"][run["priors"]] for run in runs])
-    root = _root(env, priors, cells, np.zeros(len(runs), np.int32), evaluate)
-    # As probabilities: the softmax of their logarithms is off in the last bit, enough
-    # to change a near tie and with it all that follows.
-    prior_probs = np.zeros(root.prior_logits.shape, root.prior_logits.dtype)
-    prior_probs[:, cells] = priors
-    output = jax.jit(
-        lambda root, prior_probs: puct_policy(
+
+    @jax.jit  # once for all budgets
+    def search(root, prior_probs, simulations):
+        tree: Any = puct_policy(
             None,
             jax.random.key(0),
             root,
             _recurrent_fn(env, evaluate),
-            budget - 1,
+            record["budgets"][-1] - 1,
             ~root.embedding[0].legal_action_mask,
             qtransform=qtransform_fixed_scale,
             first_play_urgency=ConstantUrgency(0.5),
             c_puct=record["search"]["c_puct"],
             dirichlet_fraction=0.0,
             root_prior_probs=prior_probs,
+            budgets=jnp.full(len(runs), simulations),
+        ).search_tree
+        # No move from this position ends the game, so that every child is a node.
+        child_sums = jax.vmap(lambda sums, child: sums[child])(
+            tree.value_sums, tree.root_children
         )
-    )(root, prior_probs)
-    tree = output.search_tree
-    visits = np.asarray(tree.summary().visit_counts).astype(int)[:, cells]
-    # No move from this position ends the game, so that every child is a node.
-    child_sums = jax.vmap(lambda sums, child: sums[child])(
-        tree.value_sums, tree.root_children
-    )
-    return visits, np.where(visits > 0, visits - np.asarray(child_sums)[:, cells], 0)
+        return tree.summary().visit_counts, child_sums
+
+    statistics = {}
+    for budget in record["budgets"]:
+        games.restart()
+        root = _root(env, priors, cells, np.zeros(len(runs), np.int32), evaluate)
+        # As probabilities: the softmax of their logarithms is off in the last bit,
+        # enough to change a near tie and with it all that follows.
+        prior_probs = np.zeros(root.prior_logits.shape, root.prior_logits.dtype)
+        prior_probs[:, cells] = priors
+        visits, sums = jax.device_get(search(root, prior_probs, budget - 1))
+        visits, sums = visits[:, cells].astype(int), sums[:, cells]
+        statistics[budget] = visits, np.where(visits > 0, visits - sums, 0)
+    return statistics
 
 
 def _root(env, priors, cells, seeds, evaluate) -> mctx.RootFnOutput:

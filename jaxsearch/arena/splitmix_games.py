@@ -26,7 +26,12 @@ class SplitMixGames:
     """
 
     def __init__(self, seeds: Sequence[int]):
-        self._state = np.array(seeds, np.uint64)
+        self._seeds = np.array(seeds, np.uint64)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begins all streams again."""
+        self._state = self._seeds.copy()
 
     def play(self, planes: np.ndarray, live: np.ndarray) -> np.ndarray:
         """Plays to the end; a row that is not live draws no number.

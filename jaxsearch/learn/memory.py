@@ -10,6 +10,7 @@ from jaxsearch import backend
 from jaxsearch.learn.learner import NetFn
 from jaxsearch.learn.programs import Programs
 from jaxsearch.learn.settings import Settings
+from jaxsearch.search.memory import TreeTooLargeError
 
 COPIES = 6
 """Of the parameters in a run: first, learning, averaged, two moments, gradient."""
@@ -36,8 +37,11 @@ def of_run(
     settings: Settings, programs: Programs, net: NetFn, params: Any
 ) -> list[Held]:
     """The parts of a run that grow with its settings."""
-    state = jax.eval_shape(programs.start, params)
-    trees = jax.eval_shape(programs.search_trees, params, state)
+    try:
+        state = jax.eval_shape(programs.start, params)
+        trees = jax.eval_shape(programs.search_trees, params, state)
+    except TreeTooLargeError as error:
+        raise ValueError(f"{error}; lower --games or --simulations") from None
     rows = max(settings.batch, settings.games)
     example = state.replay.plies.observation
     observations = jax.ShapeDtypeStruct((rows, *example.shape[2:]), example.dtype)

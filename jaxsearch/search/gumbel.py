@@ -24,7 +24,7 @@ from jaxsearch.search.arguments import (
 )
 from jaxsearch.search.loop import search
 from jaxsearch.search.moves import NO_ACTION
-from jaxsearch.search.options import SearchOptions
+from jaxsearch.search.options import SearchOptions, check_options
 from jaxsearch.search.qtransforms import QTransform
 from jaxsearch.search.root_priors import root_priors
 from jaxsearch.search.select import NodeStatistics, root_statistics
@@ -114,6 +114,7 @@ def gumbel_policy(
       ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
     """
     check_arguments(root, num_simulations, invalid_actions, max_depth)
+    check_options(root, num_simulations, options)
     check_count("max_num_considered_actions", max_num_considered_actions)
     check_numbers(gumbel_scale=(gumbel_scale, 0, LARGEST))
     gumbel_scale = per_row("gumbel_scale", gumbel_scale, root)

@@ -18,6 +18,9 @@ class MemoryEstimate:
     tree_bytes: int  # of all rows and nodes, and what a row has besides its nodes
 
 
+_MOST_NODES = 2**31  # an index of a node is an int32
+
+
 class TreeTooLargeError(ValueError):
     """A search tree that the memory of the devices cannot hold."""
 
@@ -39,10 +42,16 @@ def of_tree(tree: Tree) -> MemoryEstimate:
 
 def check_fits(tree: Tree) -> None:
     """Raises TreeTooLargeError if the tree is larger than the memory there is."""
+    batch_size, capacity = tree.visits.shape
+    if batch_size * capacity >= _MOST_NODES:
+        raise TreeTooLargeError(
+            f"{batch_size} rows x {capacity} nodes are more than the {_MOST_NODES} "
+            "nodes that a search can count: search with fewer simulations or a smaller "
+            "batch"
+        )
     available = device_bytes()
     estimate = of_tree(tree)
     if estimate.tree_bytes > available:
-        batch_size, capacity = tree.visits.shape
         raise TreeTooLargeError(
             f"the search tree takes {estimate.tree_bytes / 1e9:.1f} GB ({batch_size} "
             f"rows x {capacity} nodes x {estimate.bytes_per_node} bytes), but there "

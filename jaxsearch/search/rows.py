@@ -22,8 +22,10 @@ def take(array: jax.Array, row: jax.Array, node: jax.Array) -> jax.Array:
 
 def pick_in_row(array: jax.Array, node: jax.Array, column: jax.Array) -> jax.Array:
     """`array[b, node[b], column[b]]` for every b."""
-    flat = array.reshape(len(array), -1)
-    return pick(flat, node * array.shape[2] + column)
+    # Not flat: the index of the last entry may be beyond int32.
+    return jax.vmap(
+        lambda row, n, c: row.at[n, c].get(mode="clip", wrap_negative_indices=False)
+    )(array, node, column)
 
 
 def put(array: jax.Array, node: jax.Array, values: jax.Array) -> jax.Array:

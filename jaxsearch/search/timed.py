@@ -130,6 +130,7 @@ class TimedSearch:
                 self._go_on(params, key, root, invalid_actions, tree)
             )
             made += self._chunk
-            self._slowest = max(self._slowest, self._clock() - now)
-            now = self._clock()
+            finished = self._clock()
+            self._slowest = max(self._slowest, finished - now)
+            now = finished
         return TimedOutput(output, made, now - begin)

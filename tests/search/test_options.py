@@ -147,9 +147,11 @@ def test_node_of_chess_is_small():
 
 @POLICIES
 def test_search_larger_than_the_memory_is_refused_with_the_number(policy):
-    estimate = memory_estimate(root_of(TABLES), 10**10)
-    gigabytes = f"{estimate.tree_bytes / 1e9:.1f} GB"
+    count = 500_000_000
+    gigabytes = f"{memory_estimate(root_of(TABLES), count - 1).tree_bytes / 1e9:.1f} GB"
     with pytest.raises(
-        TreeTooLargeError, match=f"takes {gigabytes} .3 rows x 10000000"
+        TreeTooLargeError, match=rf"takes {gigabytes} \(3 rows x {count}"
     ):
-        trace(policy, num_simulations=10**10)
+        trace(policy, num_simulations=count - 1)
+    with pytest.raises(TreeTooLargeError, match="more than the 2147483648 nodes"):
+        trace(policy, num_simulations=2**30)

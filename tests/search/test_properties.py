@@ -77,9 +77,14 @@ def games(draw):
 
 
 def each_kind(test):
-    for name, values in (("options", OPTIONS), ("policy", POLICIES)):
-        test = pytest.mark.parametrize(name, values)(test)
-    return test
+    kinds = [
+        pytest.param(
+            policy, options, marks=pytest.mark.slow if options == "plain" else ()
+        )
+        for policy in POLICIES
+        for options in OPTIONS
+    ]
+    return pytest.mark.parametrize(("policy", "options"), kinds)(test)
 
 
 @each_kind

@@ -62,13 +62,13 @@ def test_move_is_that_of_the_priors_if_no_chunk_fits(game, policy):
         np.testing.assert_array_equal(output.action, np.argmax(priors, axis=1))
 
 
-# A look takes a second: one at the start, one after the move of the priors, and two
-# for each chunk.
+# A look takes a second: one at the start, one after the move of the priors, and one
+# after each chunk.
 def test_no_chunk_is_begun_that_would_end_too_late(game):
     tables, root = game
     search = timed_search()
     assert search.warm_up(tables, KEY, root) == 1.0
-    for seconds, chunks in ((1.5, 0), (2.5, 1), (4.5, 2), (6.5, 3)):
+    for seconds, chunks in ((1.5, 0), (2.5, 1), (4.5, 3), (6.5, 5)):
         _, made, took = search(tables, KEY, root, seconds=seconds)
         assert (made, took <= seconds) == (chunks * CHUNK, True)
 
