@@ -40,7 +40,9 @@ def test_name_that_evaluate_cannot_take_is_refused(capsys, name, resume):
     assert captured.out == ""
 
 
-@pytest.mark.parametrize("name", ["it's :smile: $y", "x]y {1}"])
+@pytest.mark.parametrize(
+    "name", ["it's :smile: $y", pytest.param("x]y {1}", marks=pytest.mark.slow)]
+)
 def test_name_is_printed_as_it_is_and_quoted_in_commands(
     tmp_path, monkeypatch, capsys, name
 ):

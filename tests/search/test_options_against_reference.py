@@ -218,8 +218,15 @@ def test_each_row_has_its_own_budget(policy):
 
 # A short search, a move, and another search below it that fills the tree; some rows are
 # reset, some were never there.
-@pytest.mark.parametrize("solve", [False, True])
-@pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])
+@pytest.mark.parametrize(
+    ("policy", "solve"),
+    [
+        (puct_policy, False),
+        (gumbel_policy, True),
+        pytest.param(puct_policy, True, marks=pytest.mark.slow),
+        pytest.param(gumbel_policy, False, marks=pytest.mark.slow),
+    ],
+)
 def test_search_goes_on_with_the_tree_of_a_move(policy, solve):
     case = Case(
         "reuse",

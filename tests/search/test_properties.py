@@ -88,7 +88,7 @@ def each_kind(test):
 
 
 @each_kind
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(game=games())
 def test_visits_values_and_weights_are_what_they_must_be(policy, options, game):
     _, illegal, budgets = game
@@ -115,7 +115,7 @@ def test_visits_values_and_weights_are_what_they_must_be(policy, options, game):
 
 
 @each_kind
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(game=games(), order=st.permutations(range(BATCH_SIZE)))
 def test_rows_do_not_depend_on_each_other_or_their_order(policy, options, game, order):
     tables, illegal, budgets = game
@@ -131,7 +131,7 @@ def test_rows_do_not_depend_on_each_other_or_their_order(policy, options, game, 
 
 
 @each_kind
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(game=games(), order=st.permutations(range(NUM_ACTIONS)))
 def test_renamed_actions_are_searched_alike(policy, options, game, order):
     tables, illegal, budgets = game

@@ -92,7 +92,11 @@ def result_of(search):
     return run
 
 
-SEARCHES = [plain, puct_with_every_option, gumbel_with_options]
+SEARCHES = [  # compiling for eight devices takes long
+    puct_with_every_option,
+    pytest.param(gumbel_with_options, marks=pytest.mark.slow),
+    pytest.param(plain, marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +117,11 @@ def search_and_expected(request, arguments):
     return search, jax.device_get(jax.jit(search)(*arguments))
 
 
-@pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=str)
+@pytest.mark.parametrize(
+    "axis_type",
+    [pytest.param(AxisType.Auto, marks=pytest.mark.slow), AxisType.Explicit],
+    ids=str,
+)
 def test_jit_over_a_mesh_visits_the_same(arguments, search_and_expected, axis_type):
     search, expected = search_and_expected
     mesh = jax.make_mesh((8,), ("batch",), axis_types=(axis_type,))
