@@ -182,7 +182,7 @@ def _select(tree, row, node, exists, rules, at_root=False):
         return jnp.where(num_children == 0, Tree.NO_CHILD, choice)
 
     most = min(tree.unvisited_prior_probs.shape[2], tree.capacity)
-    widths = [width for width in _WIDTHS if 2 * width < most]
+    widths = [width for width in _WIDTHS if width < most]
     widest = jnp.max(num_children)
     branch = sum((widest > width).astype(jnp.int32) for width in widths)
     widths.append(most)
