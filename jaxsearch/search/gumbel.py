@@ -140,6 +140,7 @@ def gumbel_policy(
     inherited = jnp.zeros_like(noisy_logits, jnp.int32)
     if (reused := options.get("tree")) is not None:
         inherited = reused.summary().visit_counts.astype(jnp.int32)
+        inherited = jnp.where(reused.failed[:, None], 0, inherited)  # these start anew
     order = _order(noisy_logits, num_considered, most)
     halving = _Halving(
         noisy_logits=jnp.where(order > 0, noisy_logits, -jnp.inf),

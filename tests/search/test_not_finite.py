@@ -135,3 +135,25 @@ def test_negative_root_priors_fail_their_row():
         root_prior_probs=probs,
     ).search_tree
     np.testing.assert_array_equal(tree.failed, [False, True])
+
+
+@pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])
+def test_row_that_failed_starts_anew_on_its_old_tree(game, policy):
+    good, _ = game
+    run = jax.jit(
+        lambda tables, tree: policy(
+            tables, jax.random.key(0), root_of(tables), recurrent_fn, 16, tree=tree
+        )
+    )
+    bad = with_bad_row(good, "values", np.nan)
+    bad.values[BAD_ROW, 1:4] = 0.5  # fails only after some simulations
+    failed = run(bad, None).search_tree
+    assert failed.failed[BAD_ROW]
+    again, expected = run(good, failed), run(good, None)
+    assert not np.any(again.search_tree.failed)
+    for of_both in zip(
+        (again.action, again.search_tree.visits),
+        (expected.action, expected.search_tree.visits),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(*(np.asarray(x)[BAD_ROW] for x in of_both))
