@@ -24,7 +24,7 @@ from jaxsearch.search.arguments import (
 )
 from jaxsearch.search.loop import search
 from jaxsearch.search.moves import NO_ACTION
-from jaxsearch.search.options import SearchOptions, check_options
+from jaxsearch.search.options import SearchOptions, check_options, row_budgets
 from jaxsearch.search.qtransforms import QTransform
 from jaxsearch.search.root_priors import root_priors
 from jaxsearch.search.select import NodeStatistics, root_statistics
@@ -134,9 +134,7 @@ def gumbel_policy(
     most = min(max_num_considered_actions, logits.shape[1])
     most = min(most, options.get("max_children") or most)
     num_considered = jnp.minimum(jnp.sum(legal, axis=1), most)
-    budgets = jnp.full_like(num_considered, num_simulations)
-    if (given := options.get("budgets")) is not None:
-        budgets = jnp.clip(jnp.asarray(given), 0, num_simulations).astype(jnp.int32)
+    budgets = row_budgets(root, num_simulations, options)
     inherited = jnp.zeros_like(noisy_logits, jnp.int32)
     if (reused := options.get("tree")) is not None:
         inherited = reused.summary().visit_counts.astype(jnp.int32)

@@ -31,7 +31,12 @@ from jaxsearch.search.expand import (
     known_return,
     new_tree,
 )
-from jaxsearch.search.options import SearchOptions, check_options, check_same_kind
+from jaxsearch.search.options import (
+    SearchOptions,
+    check_options,
+    check_same_kind,
+    row_budgets,
+)
 from jaxsearch.search.paths import STRIDE, Backup, Descent, back_up, descend
 from jaxsearch.search.proofs import unknown_bounds
 from jaxsearch.search.reuse import continued
@@ -116,9 +121,7 @@ def search(
         root_order,
         options.get("max_children"),
     )
-    limits = jnp.full_like(roots.num_legal, num_simulations)
-    if (budgets := options.get("budgets")) is not None:
-        limits = jnp.clip(jnp.asarray(budgets), 0, num_simulations).astype(jnp.int32)
+    limits = row_budgets(root, num_simulations, options)
     start = partial(
         new_tree,
         count_root_evaluation=count_root_evaluation,

@@ -106,6 +106,16 @@ def check_options(
         )
 
 
+def row_budgets(
+    root: mctx.RootFnOutput, num_simulations: int, options: SearchOptions
+) -> jax.Array:
+    """The simulations [B] int32 that each row may make."""
+    budgets = options.get("budgets")
+    if budgets is None:
+        return jnp.full_like(jnp.asarray(root.value), num_simulations, jnp.int32)
+    return jnp.clip(jnp.asarray(budgets), 0, num_simulations).astype(jnp.int32)
+
+
 def check_same_kind(tree: Tree, fresh: Tree) -> None:
     """Raises ValueError where a tree to go on with was made with other options."""
 

@@ -14,6 +14,9 @@ from jax.typing import ArrayLike
 
 from jaxsearch.search.arguments import LARGEST, TINY, check_count, check_numbers
 from jaxsearch.search.moves import NO_ACTION, best_of, lcb_action
+from jaxsearch.search.puct import PuctRule
+from jaxsearch.search.qtransforms import qtransform_fixed_scale
+from jaxsearch.search.select import root_statistics
 from jaxsearch.search.tree import Tree
 
 
@@ -62,17 +65,15 @@ def action_statistics(
         pb_c_base=(pb_c_base, TINY, LARGEST),
         c_puct=(c_puct, 0, LARGEST),
     )
-    summary = tree.summary()
-    visit_counts = summary.visit_counts.astype(jnp.int32)
-    root_visits = tree.visits[:, Tree.ROOT].astype(summary.qvalues.dtype)
-    if c_puct is None:
-        c_puct = pb_c_init + jnp.log((root_visits + pb_c_base + 1) / pb_c_base)
-    scale = jnp.broadcast_to(c_puct, root_visits.shape) * jnp.sqrt(root_visits)
+    if c_puct is not None:
+        c_puct = jnp.broadcast_to(c_puct, tree.failed.shape)
+    root = root_statistics(tree, c_puct)
+    rule = PuctRule(qtransform_fixed_scale, pb_c_init=pb_c_init, pb_c_base=pb_c_base)
     return ActionStatistics(
-        visit_counts=visit_counts,
-        qvalues=summary.qvalues,
-        prior_probs=tree.root_prior_probs,
-        exploration=scale[:, None] * tree.root_prior_probs / (1 + visit_counts),
+        visit_counts=root.visit_counts,
+        qvalues=root.qvalues,
+        prior_probs=root.prior_probs,
+        exploration=rule.exploration(root) / (1 + root.visit_counts),
     )
 
 
