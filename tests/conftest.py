@@ -4,6 +4,7 @@ What was compiled once is kept for the other tests and their programs.
 """
 
 import atexit
+import importlib.metadata
 import os
 import shutil
 import tempfile
@@ -13,6 +14,15 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # JAX reads it when it is imp
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = compiled
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+
+# Most of a test's time is compiling. Without LLVM's optimisation and with XLA's older
+# code for fusions it takes a quarter. benchmarks.check runs with what users have, and
+# `XLA_FLAGS=--xla_backend_optimization_level=3 pytest` runs all tests so.
+if "--xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
+    flags = [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
+    if importlib.metadata.version("jaxlib") < "0.12":  # which does not know the flag
+        flags.append("--xla_cpu_use_fusion_emitters=false")
+    os.environ["XLA_FLAGS"] = " ".join(flags)
 
 from jaxsearch import backend
 

@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import jax
@@ -144,6 +147,18 @@ def test_check_finds_searches_that_differ(monkeypatch, tmp_path):
     assert code == 1
     assert [line["rows_that_differ"] for line in lines] == [0, 1]
     assert [line["right"] for line in lines] == [True, False]
+
+
+# The other tests are compiled to be quick to compile (see tests/conftest.py).
+def test_check_passes_with_the_flags_that_users_have():
+    command = [sys.executable, "-m", "benchmarks.check", "--rows", "200"]
+    command += ["--simulations", "32", "--actions", "20"]
+    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["policy"] for line in lines] == ["puct", "gumbel"]
+    assert all(line["right"] for line in lines)
 
 
 @pytest.mark.slow

@@ -57,6 +57,16 @@ def test_run_is_measured_from_its_folder_alone(run, tmp_path, capsys):
     assert 0.2 < raw["share"] < 0.7
 
 
+def test_moves_that_are_measured_do_not_depend_on_the_seed(run, tmp_path):
+    file = tmp_path / "result.json"
+    kept = set()
+    for seed in ("1", "2", "3"):
+        command = ["positions", f"{run}?search=gumbel&sims=4", "--json", str(file)]
+        assert evaluate.main([*command, "--seed", seed]) == 0
+        kept.add(json.loads(file.read_text())[0]["share"])
+    assert len(kept) == 1
+
+
 def test_match_names_its_results(tmp_path, capsys):
     file = tmp_path / "result.json"
     command = ["match", "random", "uct:sims=8", "--env", "tic_tac_toe"]

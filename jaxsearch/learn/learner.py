@@ -57,6 +57,17 @@ def augment(key: jax.Array, plies: Plies, symmetries: Any) -> Plies:
     )
 
 
+def value_targets(
+    outcome: jax.Array, search_value: jax.Array, search_value_share: float
+) -> jax.Array:
+    """What the value learns [B]: the game's outcome mixed with the search's value.
+
+    All from the view of the player to move. A share of 0 is the outcome alone, as in
+    AlphaGo Zero; a share of 1 the value of the search's root alone.
+    """
+    return (1 - search_value_share) * outcome + search_value_share * search_value
+
+
 def losses(
     net: NetFn, params: Any, plies: Plies, value_target: jax.Array, value_weight: float
 ) -> Losses:

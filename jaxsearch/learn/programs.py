@@ -169,14 +169,15 @@ def make_programs(
             sample_key, state.replay, outcomes, settings.batch
         )
         plies, result = place((plies, result), by_game)
-        share = settings.search_value_share
         params, opt_state, losses = learner.update(
             net,
             optimizer,
             state.params,
             state.opt_state,
             learner.augment(symmetry_key, plies, env.symmetries),
-            (1 - share) * result + share * plies.search_value,
+            learner.value_targets(
+                result, plies.search_value, settings.search_value_share
+            ),
             value_weight=settings.value_weight,
             learning_rate_scale=learning_rate_scale,
         )

@@ -129,7 +129,9 @@ def gumbel_policy(
     logits = jnp.maximum(logits, jnp.finfo(logits.dtype).min / 4)
     logits = logits - jnp.max(jnp.where(legal, logits, -jnp.inf), axis=1, keepdims=True)
     logits = jnp.where(failed[:, None], 0, logits)
-    noisy_logits = logits + (gumbel_scale * noise).astype(logits.dtype)
+    # Not 0 * noise, whose sign would order equal logits.
+    noise = jnp.where(gumbel_scale == 0, 0, gumbel_scale * noise)
+    noisy_logits = logits + noise.astype(logits.dtype)
     noisy_logits = jnp.where(legal, noisy_logits, -jnp.inf)
     most = min(max_num_considered_actions, logits.shape[1])
     most = min(most, options.get("max_children") or most)

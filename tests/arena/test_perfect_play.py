@@ -1,7 +1,5 @@
 """A perfect player of tic-tac-toe, from a plain minimax, as the yardstick."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,11 +7,8 @@ import numpy as np
 import envs
 from jaxsearch.arena.match import play_match
 from jaxsearch.arena.players import Player, random_player, uct_player
+from tests.arena.minimax import moves, outcome
 
-# 0 1 2
-# 3 4 5
-# 6 7 8
-LINES = ("012", "345", "678", "036", "147", "258", "048", "246")
 POWERS = 3 ** np.arange(9)
 
 
@@ -53,31 +48,6 @@ def perfect_player():
         return params[(states.board.astype(jnp.int32) + 1) @ POWERS]
 
     return Player(name="perfect", params=table, choose=choose)
-
-
-@functools.cache
-def outcome(board, player):
-    """1, 0 or -1 for the player to move; a board is 9 of ".", "0" and "1"."""
-    if lost(board, player):
-        return -1
-    after = moves(board, player)
-    return max((-outcome(*position) for position in after.values()), default=0)
-
-
-def moves(board, player):
-    """The boards and movers that legal moves lead to, by cell."""
-    if lost(board, player):
-        return {}
-    return {
-        cell: (board[:cell] + str(player) + board[cell + 1 :], 1 - player)
-        for cell in range(9)
-        if board[cell] == "."
-    }
-
-
-def lost(board, player):
-    other = str(1 - player)
-    return any(all(board[int(cell)] == other for cell in line) for line in LINES)
 
 
 def code(board):

@@ -44,6 +44,17 @@ def test_board_mask_and_policy_are_mirrored_together():
     np.testing.assert_array_equal(result.search_value, plies.search_value)
 
 
+def test_value_target_mixes_the_outcome_with_the_search_value():
+    outcome, search_value = jnp.array([1.0, -1.0, 0.0]), jnp.array([0.6, 0.2, -0.4])
+    for share, expected in {
+        0.0: [1.0, -1.0, 0.0],
+        0.25: [0.9, -0.7, -0.1],
+        1.0: [0.6, 0.2, -0.4],
+    }.items():
+        target = learner.value_targets(outcome, search_value, share)
+        np.testing.assert_allclose(target, expected, rtol=1e-6)
+
+
 def net(params, observations):
     del observations
     return params["logits"], params["value"]

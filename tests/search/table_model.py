@@ -16,7 +16,12 @@ import mctx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxsearch import mctx_puct_policy, puct_policy
+from jaxsearch import (
+    gumbel_policy,
+    mctx_gumbel_policy,
+    mctx_puct_policy,
+    puct_policy,
+)
 from tests.search import reference_search as reference
 
 
@@ -153,6 +158,14 @@ def with_finished_value(value: float):
     return model
 
 
+WITHOUT_NOISE = {
+    puct_policy: {"dirichlet_fraction": 0},
+    mctx_puct_policy: {"dirichlet_fraction": 0},
+    gumbel_policy: {"gumbel_scale": 0},
+    mctx_gumbel_policy: {"gumbel_scale": 0},
+}
+
+
 def search(
     tables: Tables,
     num_simulations: int,
@@ -171,7 +184,8 @@ def search(
     if illegal is None:
         illegal = np.zeros_like(tables.prior_logits[:, 0], bool)
     if policy in (puct_policy, mctx_puct_policy):
-        options = {"dirichlet_fraction": 0, "temperature": 0, **options}
+        options = {"temperature": 0, **options}
+    options = {**WITHOUT_NOISE[policy], **options}
     return jax.device_get(
         _search(
             tables,
@@ -206,8 +220,7 @@ def search_tree(
     **options: Any,
 ) -> Any:
     """The tree of a search of every row; without noise by default."""
-    if policy in (puct_policy, mctx_puct_policy):
-        options = {"dirichlet_fraction": 0, **options}
+    options = {**WITHOUT_NOISE[policy], **options}
     return _search_tree(
         tables,
         illegal,

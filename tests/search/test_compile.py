@@ -2,38 +2,46 @@
 
 import jax
 import numpy as np
+import pytest
 
-from jaxsearch import puct_policy, qtransform_fixed_scale
+from jaxsearch import gumbel_policy, puct_policy, qtransform_fixed_scale
 from tests.search.table_model import random_tables, recurrent_fn, root_of
 
 
-def test_search_is_traced_once_for_all_values_of_its_arguments():
+def puct(*arguments, temperature, c_puct):
+    return puct_policy(
+        *arguments,
+        qtransform=qtransform_fixed_scale,
+        dirichlet_fraction=0,
+        temperature=temperature,
+        c_puct=c_puct,
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "others"),
+    [
+        (puct, {"temperature": 1.0, "c_puct": 1.5}, {"temperature": 0.25}),
+        (puct, {"temperature": 1.0, "c_puct": 1.5}, {"c_puct": 3.0}),
+        (gumbel_policy, {"gumbel_scale": 1.0}, {"gumbel_scale": 0.0}),
+    ],
+    ids=["temperature", "c_puct", "gumbel_scale"],
+)
+def test_search_is_traced_once_for_all_values_of_its_arguments(policy, options, others):
     traces = []
 
     @jax.jit
-    def search(tables, key, temperature, c_puct):
+    def search(tables, key, options):
         traces.append(tables.values.shape)
-        output = puct_policy(
-            tables,
-            key,
-            root_of(tables),
-            recurrent_fn,
-            4,
-            qtransform=qtransform_fixed_scale,
-            dirichlet_fraction=0,
-            temperature=temperature,
-            c_puct=c_puct,
-        )
-        return output.action
+        root = root_of(tables)
+        return policy(tables, key, root, recurrent_fn, 4, **options).action
 
     random = np.random.default_rng(0)
     for move in range(50):
-        search(random_tables(random, 2, 3), jax.random.key(move), 1.0, 1.5)
+        search(random_tables(random, 2, 3), jax.random.key(move), options)
     assert len(traces) == 1
-    tables = random_tables(random, 2, 3)
-    search(tables, jax.random.key(99), 0.25, 1.5)
-    search(tables, jax.random.key(99), 0.25, 3.0)
+    search(random_tables(random, 2, 3), jax.random.key(99), {**options, **others})
     assert len(traces) == 1
-    search(random_tables(random, 5, 3), jax.random.key(0), 1.0, 1.5)
+    search(random_tables(random, 5, 3), jax.random.key(0), options)
     assert len(traces) == 2
     assert search._cache_size() == 2

@@ -157,12 +157,16 @@ def test_completed_values_of_an_unvisited_node_are_its_raw_value():
     np.testing.assert_allclose(completed, [[0.3, 0.3, 0.3]], rtol=1e-6)
 
 
+@jax.jit
+def search_8(tables, illegal):
+    key = jax.random.key(0)
+    return gumbel_policy(tables, key, root_of(tables), recurrent_fn, 8, illegal)
+
+
 def test_finished_root_has_no_action_and_weights_of_zero():
     tables = random_tables(np.random.default_rng(0), 4, 3)
     illegal = np.array([[False] * 3, [True] * 3, [False] * 3, [True] * 3])
-    output = gumbel_policy(
-        tables, jax.random.key(0), root_of(tables), recurrent_fn, 8, illegal
-    )
+    output = search_8(tables, illegal)
     assert output.action[1] == output.action[3] == -1
     np.testing.assert_array_equal(
         np.sum(output.action_weights, axis=1) > 0.5, [1, 0, 1, 0]
@@ -172,7 +176,7 @@ def test_finished_root_has_no_action_and_weights_of_zero():
 def test_row_that_is_not_finite_falls_back_to_its_priors():
     tables = random_tables(np.random.default_rng(0), 4, 3)
     tables.values[2, 1:] = np.nan
-    output = gumbel_policy(tables, jax.random.key(0), root_of(tables), recurrent_fn, 8)
+    output = search_8(tables, np.zeros((4, 3), bool))
     tree = output.search_tree
     np.testing.assert_array_equal(tree.failed, [False, False, True, False])
     np.testing.assert_array_equal(output.action_weights[2], tree.root_prior_probs[2])

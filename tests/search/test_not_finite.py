@@ -114,10 +114,15 @@ def test_legal_action_with_the_lowest_logit_comes_before_the_illegal_ones(policy
     illegal = np.array([[True, False, False, True]])
     root = root_of(tables)
     root = root.replace(prior_logits=jnp.array([[0.0, -jnp.inf, 0.0, 0.0]]))
-    output = policy(tables, jax.random.key(0), root, recurrent_fn, 12, illegal)
-    tree = output.search_tree
-    visits = tree.summary().visit_counts[0]
-    assert not tree.failed[0]
+
+    @jax.jit
+    def search_12(root):
+        key = jax.random.key(0)
+        tree = policy(tables, key, root, recurrent_fn, 12, illegal).search_tree
+        return tree.failed[0], tree.summary().visit_counts[0]
+
+    failed, visits = search_12(root)
+    assert not failed
     assert visits[0] == visits[3] == 0
     assert visits.sum() == 12
 
@@ -125,16 +130,21 @@ def test_legal_action_with_the_lowest_logit_comes_before_the_illegal_ones(policy
 def test_negative_root_priors_fail_their_row():
     tables = random_tables(np.random.default_rng(1), 2, 3)
     probs = np.array([[0.5, 0.25, 0.25], [0.9, -0.2, 0.3]], np.float32)
-    tree = puct_policy(
-        tables,
-        jax.random.key(0),
-        root_of(tables),
-        recurrent_fn,
-        8,
-        dirichlet_fraction=0,
-        root_prior_probs=probs,
-    ).search_tree
-    np.testing.assert_array_equal(tree.failed, [False, True])
+
+    @jax.jit
+    def failed(root, probs):
+        return puct_policy(
+            tables,
+            jax.random.key(0),
+            root,
+            recurrent_fn,
+            8,
+            dirichlet_fraction=0,
+            root_prior_probs=probs,
+        ).search_tree.failed
+
+    result = failed(root_of(tables), probs)
+    np.testing.assert_array_equal(result, [False, True])
 
 
 @pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])

@@ -30,9 +30,11 @@ def trace(policy, num_simulations=8, **options):
 
 
 def tree_of(**options):
-    return puct_policy(
-        TABLES, KEY, root_of(TABLES), recurrent_fn, 8, **options
-    ).search_tree
+    root = root_of(TABLES)
+    search = jax.jit(
+        lambda: puct_policy(TABLES, KEY, root, recurrent_fn, 8, **options).search_tree
+    )
+    return search()
 
 
 @POLICIES
@@ -94,11 +96,16 @@ def test_gumbel_scale_is_a_number_or_one_for_each_row():
     with pytest.raises(ValueError, match=r"gumbel_scale has shape \(4,\)"):
         trace(gumbel_policy, gumbel_scale=np.ones(4))
     scales = np.array([0.0, 0.0, 1e6], np.float32)
-    output = gumbel_policy(
-        TABLES, KEY, root_of(TABLES), recurrent_fn, 1, gumbel_scale=scales
-    )
+    root = root_of(TABLES)
+    action = jax.jit(
+        lambda: (
+            gumbel_policy(
+                TABLES, KEY, root, recurrent_fn, 1, gumbel_scale=scales
+            ).action
+        )
+    )()
     noise = jax.random.gumbel(jax.random.split(KEY)[1], (3, 4))
-    np.testing.assert_array_equal(output.action, [0, 0, jnp.argmax(noise[2])])
+    np.testing.assert_array_equal(action, [0, 0, jnp.argmax(noise[2])])
 
 
 def test_tree_of_another_search_is_refused():
@@ -129,8 +136,8 @@ def test_tree_of_another_search_is_refused():
 )
 def test_memory_estimate_is_the_size_of_the_tree(options):
     estimate = memory_estimate(root_of(TABLES), 8, **options)
-    tree = tree_of(**options)
-    assert estimate.tree_bytes == sum(x.nbytes for x in jax.tree.leaves(tree))
+    leaves = jax.tree.leaves(trace(puct_policy, **options).search_tree)
+    assert estimate.tree_bytes == sum(x.size * x.dtype.itemsize for x in leaves)
     rows_and_nodes = 3 * options.get("capacity", 9)
     of_nodes = estimate.bytes_per_node * rows_and_nodes
     assert 0.7 * estimate.tree_bytes < of_nodes < estimate.tree_bytes

@@ -1,14 +1,12 @@
 """Searches with known answers, most of them worked out by hand."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 
-from jaxsearch import (
-    puct_policy,
-    qtransform_by_parent_and_siblings,
-    qtransform_fixed_scale,
-)
+from jaxsearch import gumbel_policy, puct_policy, qtransform_fixed_scale
 from tests.search.table_model import (
     make_tables,
     random_mask,
@@ -21,6 +19,7 @@ from tests.search.table_model import (
 END = 3  # the last state, in games whose other states are numbered from 0
 LOWEST = np.finfo(np.float32).min  # the logit of an illegal action
 ONLY_FIRST_OF_3 = np.array([[False, True, True]])
+POLICIES = pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])
 
 
 # One legal action a state, rewards from the view of each mover.
@@ -100,35 +99,43 @@ def test_revisited_end_is_not_evaluated_by_another_action():
 
 
 # Nearly all of the prior is on the illegal action.
-def test_prior_on_an_illegal_action_goes_to_the_legal_ones():
+@POLICIES
+def test_prior_on_an_illegal_action_goes_to_the_legal_ones(policy):
     tables = make_tables([[END] * 3] * 4, discounts=0, prior_logits=[1000, 0, 0])
-    result = search(tables, 16, np.array([[True, False, False]]))
+    result = search(tables, 16, np.array([[True, False, False]]), policy=policy)
     np.testing.assert_array_equal(result["visit_counts"], [[0, 8, 8]])
     np.testing.assert_array_equal(result["action_weights"], [[0, 0.5, 0.5]])
     assert result["action"][0] in (1, 2)
 
 
-def test_only_legal_action_is_played_whatever_its_prior():
+@POLICIES
+def test_only_legal_action_is_played_whatever_its_prior(policy):
     tables = make_tables([[0] * 5], prior_logits=[1e9, 1e9, 1e9, 1e9, -1e9])
-    result = search(tables, 8, np.array([[True, True, True, True, False]]))
+    illegal = np.array([[True, True, True, True, False]])
+    result = search(tables, 8, illegal, policy=policy)
     np.testing.assert_array_equal(result["visit_counts"], [[0, 0, 0, 0, 8]])
+    np.testing.assert_array_equal(result["action_weights"], [[0, 0, 0, 0, 1]])
     assert result["action"] == [4]
 
 
 # Every legal move loses. On a fixed scale an unvisited illegal action, at 0, looks
 # better than all of them; by parent and siblings it looks like the worst of them.
 @pytest.mark.parametrize(
-    "qtransform",
-    [qtransform_by_parent_and_siblings, qtransform_fixed_scale],
-    ids=lambda q: q.__name__,
+    ("policy", "options"),
+    [
+        (puct_policy, {"temperature": 1}),
+        (puct_policy, {"temperature": 1, "qtransform": qtransform_fixed_scale}),
+        (gumbel_policy, {}),
+    ],
+    ids=["by_parent_and_siblings", "fixed_scale", "gumbel"],
 )
-def test_illegal_actions_are_never_visited_when_every_legal_one_loses(qtransform):
+def test_illegal_actions_are_never_visited_when_all_moves_lose(policy, options):
     random = np.random.default_rng(5)
     tables = random_tables(random, 1000, 7, num_states=2)
     tables.rewards[:] = -1
     tables.discounts[:] = 0
     illegal = random_mask(random, 1000, 7)
-    result = search(tables, 32, illegal, temperature=1, qtransform=qtransform)
+    result = search(tables, 32, illegal, policy=policy, **options)
     assert np.all(result["visit_counts"][illegal] == 0)
     assert np.all(result["action_weights"][illegal] == 0)
     assert np.all(result["visit_counts"].sum(axis=1) == 32)
@@ -167,33 +174,41 @@ def test_bandit_visits_are_those_worked_out(num_simulations, visit_counts):
     np.testing.assert_array_equal(tree.visits[:, tree.ROOT], [num_simulations + 1])
 
 
-def test_one_simulation_takes_the_highest_prior():
+# Gumbel's weights are the policy improved by what was seen, here nothing.
+@pytest.mark.parametrize(
+    ("policy", "action_weights"),
+    [(puct_policy, [0, 0, 1]), (gumbel_policy, [0.2, 0.1, 0.7])],
+)
+def test_one_simulation_takes_the_highest_prior(policy, action_weights):
     tables = make_tables(
         [[END] * 3] * 4, discounts=0, prior_logits=np.log([0.2, 0.1, 0.7])
     )
-    result = search(tables, 1)
+    result = search(tables, 1, policy=policy)
     np.testing.assert_array_equal(result["visit_counts"], [[0, 0, 1]])
-    np.testing.assert_array_equal(result["action_weights"], [[0, 0, 1]])
+    np.testing.assert_allclose(result["action_weights"], [action_weights], rtol=1e-6)
     assert result["action"] == [2]
 
 
-def test_zero_simulations_are_refused():
+@POLICIES
+def test_zero_simulations_are_refused(policy):
     tables = make_tables([[0, 0]])
     with pytest.raises(ValueError, match=r"num_simulations .* at least 1, got 0"):
-        puct_policy(tables, jax.random.key(0), root_of(tables), recurrent_fn, 0)
+        policy(tables, jax.random.key(0), root_of(tables), recurrent_fn, 0)
 
 
-def test_rows_of_a_batch_do_not_touch_each_other():
+@POLICIES
+def test_rows_of_a_batch_do_not_touch_each_other(policy):
     random = np.random.default_rng(10)
     tables = random_tables(random, 8, 5, terminals=0.1, rewards=0.3, illegal=0.2)
     illegal = random_mask(random, 8, 5)
-    together = search(tables, 24, illegal)
-    reversed_rows = search(tables[::-1], 24, illegal[::-1])
-    alone = [search(tables[[row]], 24, illegal[[row]]) for row in range(8)]
+    searched = partial(search, policy=policy)
+    together = searched(tables, 24, illegal)
+    reversed_rows = searched(tables[::-1], 24, illegal[::-1])
+    alone = [searched(tables[[row]], 24, illegal[[row]]) for row in range(8)]
 
     tables.values[3] *= 1000
     tables.rewards[3] *= 1000
-    beside_large_values = search(tables, 24, illegal)
+    beside_large_values = searched(tables, 24, illegal)
     others = np.arange(8) != 3
     for name, tolerance in {"visit_counts": 0, "action": 0, "qvalues": 1e-6}.items():
         expected = together[name]
