@@ -9,7 +9,14 @@ import jax.numpy as jnp
 from jaxsearch.search import proofs
 from jaxsearch.search.arguments import MOST_VALUE, check_output
 from jaxsearch.search.paths import Backup, Descent, widened
-from jaxsearch.search.rows import pick, pick_in_row, put, put_in_row
+from jaxsearch.search.rows import (
+    pick,
+    pick_in_row,
+    put_in_row,
+    read,
+    row_starts,
+    write,
+)
 from jaxsearch.search.tree import Proofs, Tree
 
 
@@ -114,17 +121,19 @@ def expand(
     new one, if there is a free slot.
     """
     searched = descent.length >= 0
+    roots = row_starts(tree.visits)
+    no_place = jnp.full_like(roots, tree.visits.size)
     last = descent.last
     again = ends_the_search(tree, last)
     if max_depth is not None:
         again = again | (descent.length == max_depth)
-    parent = jnp.where(again, pick(tree.parents, last), last)
-    slot = pick(tree.next_slot, parent)
+    parent = jnp.where(again, roots + read(tree.parents, last), last)
+    slot = read(tree.next_slot, parent)
     action = slot
     if tree.slot_actions is not None:
-        action = pick_in_row(tree.slot_actions, parent, slot).astype(jnp.int32)
-    action = jnp.where(again, pick(tree.actions, last), action)
-    embedding = jax.tree.map(lambda x: pick(x, parent), tree.embeddings)
+        action = pick_in_row(tree.slot_actions, parent - roots, slot).astype(jnp.int32)
+    action = jnp.where(again, read(tree.actions, last), action)
+    embedding = jax.tree.map(lambda x: read(x, parent), tree.embeddings)
     output, embedding = recurrent_fn(params, key, action, embedding)
     check_output(output, embedding, tree)
 
@@ -138,41 +147,39 @@ def expand(
     failed = tree.failed | (searched & ~fine)
     opening = searched & fine & ~again
     opened = opening & (tree.num_nodes < tree.capacity)
-    num_children = pick(tree.num_children, parent)
+    num_children = read(tree.num_children, parent)
 
     # What is written below, read in a branch: otherwise XLA reads it after the write as
     # well, for which it copies the whole array, in every simulation.
-    def read():
+    def read_links():
         return (
-            jnp.where(opened, tree.num_nodes, tree.capacity),
-            jnp.where(opened, parent, tree.capacity),
-            pick(tree.last_child, parent),
-            pick(tree.next_prior_prob, parent),
+            jnp.where(opened, roots + tree.num_nodes, no_place),
+            jnp.where(opened, parent, no_place),
+            read(tree.last_child, parent),
+            read(tree.next_prior_prob, parent),
         )
 
     def skip():
-        full = jnp.full_like(parent, tree.capacity)
-        return full, full, jnp.zeros_like(parent), jnp.zeros_like(value)
+        return no_place, no_place, jnp.zeros_like(parent), jnp.zeros_like(value)
 
-    new_node, linked_parent, sibling, prior_prob = jax.lax.cond(
-        jnp.any(opened), read, skip
+    new_place, linked_parent, sibling, prior_prob = jax.lax.cond(
+        jnp.any(opened), read_links, skip
     )
 
-    def write(slots, values):
-        return put(slots, new_node, values.astype(slots.dtype))
+    def write_new(array, values):
+        return write(array, new_place, values)
 
     # This row is read from the array just written, for the same reason.
     unvisited = put_in_row(
-        write(tree.unvisited_prior_probs, kept),
-        linked_parent,
+        write_new(tree.unvisited_prior_probs, kept),
+        jnp.where(opened, parent - roots, tree.capacity),
         slot,
         jnp.zeros_like(kept[:, 0], tree.unvisited_prior_probs.dtype),
     )
-    prior_prob = jnp.where(
-        parent == Tree.ROOT, pick(tree.root_prior_probs, action), prior_prob
-    )
+    is_root = parent == roots
+    prior_prob = jnp.where(is_root, pick(tree.root_prior_probs, action), prior_prob)
     next_slot, next_prior_prob = highest(kept)
-    rest_slot, rest_prior_prob = highest(pick(unvisited, parent).astype(dtype))
+    rest_slot, rest_prior_prob = highest(read(unvisited, parent).astype(dtype))
     edge_return = reward + discount * value
     qvalue = jnp.where(discount == 0, reward, edge_return)
     bounds = proofs.of_new_edge(
@@ -180,39 +187,41 @@ def expand(
     )
     changes = {}
     if tree.square_sums is not None:
-        changes["square_sums"] = write(tree.square_sums, value**2)
+        changes["square_sums"] = write_new(tree.square_sums, value**2)
     if tree.slot_actions is not None:
-        changes["slot_actions"] = write(tree.slot_actions, actions)
+        changes["slot_actions"] = write_new(tree.slot_actions, actions)
     if tree.qvalue_range is not None:
         changes["qvalue_range"] = widened(tree.qvalue_range, qvalue, opened)
     if tree.proofs is not None:
         num_legal = jnp.sum(probs > 0, axis=1)
         changes["proofs"] = Proofs(
-            lower=write(tree.proofs.lower, bounds.lower),
-            upper=write(tree.proofs.upper, bounds.upper),
-            may_win=write(tree.proofs.may_win, num_legal),
-            may_draw=write(tree.proofs.may_draw, num_legal),
+            lower=write_new(tree.proofs.lower, bounds.lower),
+            upper=write_new(tree.proofs.upper, bounds.upper),
+            may_win=write_new(tree.proofs.may_win, num_legal),
+            may_draw=write_new(tree.proofs.may_draw, num_legal),
         )
     tree = dataclasses.replace(
         tree,
-        visits=write(tree.visits, jnp.ones_like(action)),
-        raw_values=write(tree.raw_values, value),
-        value_sums=write(tree.value_sums, value),
-        num_children=put(tree.num_children, linked_parent, num_children + 1),
-        last_child=put(tree.last_child, linked_parent, new_node),
+        visits=write_new(tree.visits, jnp.ones_like(action)),
+        raw_values=write_new(tree.raw_values, value),
+        value_sums=write_new(tree.value_sums, value),
+        num_children=write(tree.num_children, linked_parent, num_children + 1),
+        last_child=write(tree.last_child, linked_parent, new_place - roots),
         unvisited_prior_probs=unvisited,
-        next_slot=put(write(tree.next_slot, next_slot), linked_parent, rest_slot),
-        next_prior_prob=put(
-            write(tree.next_prior_prob, next_prior_prob), linked_parent, rest_prior_prob
+        next_slot=write(write_new(tree.next_slot, next_slot), linked_parent, rest_slot),
+        next_prior_prob=write(
+            write_new(tree.next_prior_prob, next_prior_prob),
+            linked_parent,
+            rest_prior_prob,
         ),
-        embeddings=jax.tree.map(write, tree.embeddings, embedding),
-        previous_sibling=write(tree.previous_sibling, sibling),
-        parents=write(tree.parents, parent),
-        actions=write(tree.actions, action),
-        prior_probs=write(tree.prior_probs, prior_prob),
-        rewards=write(tree.rewards, reward),
-        discounts=write(tree.discounts, discount),
-        qvalues=write(tree.qvalues, qvalue),
+        embeddings=jax.tree.map(write_new, tree.embeddings, embedding),
+        previous_sibling=write_new(tree.previous_sibling, sibling),
+        parents=write_new(tree.parents, parent - roots),
+        actions=write_new(tree.actions, action),
+        prior_probs=write_new(tree.prior_probs, prior_prob),
+        rewards=write_new(tree.rewards, reward),
+        discounts=write_new(tree.discounts, discount),
+        qvalues=write_new(tree.qvalues, qvalue),
         num_nodes=tree.num_nodes + opened,
         not_stored=tree.not_stored + (opening & ~opened),
         failed=failed,
@@ -222,21 +231,22 @@ def expand(
     return tree, Backup(known_return(tree, last, node_return), bounds)
 
 
-def ends_the_search(tree: Tree, node: jax.Array) -> jax.Array:
-    """Whether the nodes [B] are finished or proven: nothing is to be found below."""
-    ends = (node != Tree.ROOT) & (pick(tree.discounts, node) == 0)
+def ends_the_search(tree: Tree, place: jax.Array) -> jax.Array:
+    """Whether nodes [B] are finished or proven: nothing is to be found below."""
+    is_root = place == row_starts(tree.visits)
+    ends = ~is_root & (read(tree.discounts, place) == 0)
     if tree.proofs is not None:
-        edge = proofs.of_edge(tree.proofs, node)
+        edge = proofs.of_edge(tree.proofs, place)
         ends = ends | (edge.lower == edge.upper)
     return ends
 
 
-def known_return(tree: Tree, node: jax.Array, node_return: jax.Array) -> jax.Array:
-    """The returns [B] of the nodes, in place of `node_return` where they are known."""
-    discount = pick(tree.discounts, node)
-    finished = (node != Tree.ROOT) & (discount == 0)
+def known_return(tree: Tree, place: jax.Array, node_return: jax.Array) -> jax.Array:
+    """The returns [B] of nodes, in place of `node_return` where they are known."""
+    discount = read(tree.discounts, place)
+    finished = (place != row_starts(tree.visits)) & (discount == 0)
     if tree.proofs is not None:
-        bounds = proofs.of_node(proofs.of_edge(tree.proofs, node), discount)
+        bounds = proofs.of_node(proofs.of_edge(tree.proofs, place), discount)
         exact = bounds.lower.astype(node_return.dtype)
         node_return = jnp.where(bounds.lower == bounds.upper, exact, node_return)
     return jnp.where(finished, 0, node_return)

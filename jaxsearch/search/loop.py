@@ -211,7 +211,7 @@ class _State(NamedTuple):
     key: jax.Array
     tree: Tree
     path: jax.Array  # [D, B] int32: see `Descent`
-    nodes: jax.Array  # int32: see `back_up`
+    below: jax.Array  # int32: see `back_up`
     watch: stopping.Watch | None
 
 
@@ -254,7 +254,7 @@ def _search(
         key=rng_key,
         tree=tree,
         path=jnp.repeat(row[None, :], num_steps + STRIDE, axis=0),
-        nodes=jnp.repeat(row, num_steps + chunk_size(len(row))),
+        below=jnp.pad(jnp.repeat(row, num_steps), (0, chunk_size(len(row)))),
         watch=None if early_stop is None else stopping.watch(tree),
     )
 
@@ -274,17 +274,17 @@ def _search(
         return descend(state.tree, active(state), state.path, next_child, max_depth)
 
     def go_up(state, descent, backup):
-        tree, nodes = back_up(state.tree, descent, backup, state.nodes)
+        tree, below = back_up(state.tree, descent, backup, state.below)
         moved = descent.length >= 0
         tree = dataclasses.replace(tree, simulations=tree.simulations + moved)
         tree = select_at_roots(tree, moved, rules)
         if not rules.on_descent:
             num_below = jnp.sum(jnp.maximum(descent.length, 0))
-            tree = select_below(tree, nodes, num_below, rules)
+            tree = select_below(tree, below, num_below, rules)
         watch = state.watch
         if early_stop is not None:
             watch = stopping.look(early_stop, watch, tree, moved, limits)
-        return state._replace(tree=tree, path=descent.path, nodes=nodes, watch=watch)
+        return state._replace(tree=tree, path=descent.path, below=below, watch=watch)
 
     def refill(state, descent):
         """Makes the simulations that need no model, until each row needs it."""

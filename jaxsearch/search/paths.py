@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsearch.search import proofs
-from jaxsearch.search.rows import pick, put
+from jaxsearch.search.rows import read, row_starts, write
 from jaxsearch.search.tree import Tree
 
 STRIDE = 4  # levels that a descent takes in one turn of its loop
@@ -17,8 +17,8 @@ STRIDE = 4  # levels that a descent takes in one turn of its loop
 class Descent(NamedTuple):
     """B paths from the root to the node where each descent stopped."""
 
-    path: jax.Array  # [D, B] int32: node at each depth, M past a row's end
-    last: jax.Array  # [B] int32: the node at the end
+    path: jax.Array  # [D, B] int32: the place at each depth, B * M past a row's end
+    last: jax.Array  # [B] int32: the place of the node at the end
     length: jax.Array  # [B] int32: depth of the last node, -1 for a row at rest
     longest: jax.Array  # [] int32: a bound of the lengths
 
@@ -41,79 +41,79 @@ def descend(
 
     Args:
       path: [D, B], to write into.
-      next_child: chooses the children [B] of nodes [B], or NO_CHILD; None to follow
-        those that were selected at the backup.
+      next_child: chooses the children [B] of nodes at places [B], or NO_CHILD; None to
+        follow those that were selected at the backup.
     """
     stride = STRIDE if next_child is None else 1
-    no_node = jnp.full_like(path[0], tree.capacity)
-    path = path.at[0].set(jnp.where(searched, Tree.ROOT, no_node))
+    roots = row_starts(tree.visits)
+    no_place = jnp.full_like(roots, tree.visits.size)
+    path = path.at[0].set(jnp.where(searched, roots, no_place))
 
     def step(carry):
-        depth, node, walking, path, length = carry
+        depth, place, walking, path, length = carry
         for _ in range(stride):
             if next_child is None:
-                child = pick(tree.selected, node)
+                child = read(tree.selected, place)
             else:
-                child = next_child(node)
+                child = next_child(place)
             walking = walking & (child != Tree.NO_CHILD)
             if max_depth is not None:
                 walking = walking & (depth < max_depth)
-            node = jnp.where(walking, child, node)
+            place = jnp.where(walking, roots + child, place)
             depth = depth + 1
             length = length + walking
             path = jax.lax.dynamic_update_index_in_dim(
-                path, jnp.where(walking, child, no_node), depth, axis=0
+                path, jnp.where(walking, place, no_place), depth, axis=0
             )
-        return depth, node, walking, path, length
+        return depth, place, walking, path, length
 
     length = searched.astype(jnp.int32) - 1
     depth, last, _, path, length = jax.lax.while_loop(
         lambda carry: jnp.any(carry[2]),
         step,
-        (jnp.int32(0), jnp.zeros_like(no_node), searched, path, length),
+        (jnp.int32(0), roots, searched, path, length),
     )
     return Descent(path=path, last=last, length=length, longest=depth)
 
 
 def back_up(
-    tree: Tree, descent: Descent, backup: Backup, nodes: jax.Array
+    tree: Tree, descent: Descent, backup: Backup, below: jax.Array
 ) -> tuple[Tree, jax.Array]:
     """Adds the returns to every node from the ends of the paths to the roots.
 
-    Returns the tree and `nodes`, of which the first entries are those below the roots:
-    row * M + node, row after row.
+    Returns the tree and `below`, whose first entries are now the places of the nodes of
+    the paths below the roots, row after row.
     """
-    batch_size, capacity = tree.visits.shape
+    no_place = tree.visits.size
     moving = descent.length >= 0
-    below = jnp.maximum(descent.length, 0)
-    first = jnp.cumsum(below) - below
-    row_start = jnp.arange(batch_size, dtype=jnp.int32) * capacity
+    num_below = jnp.maximum(descent.length, 0)
+    first = jnp.cumsum(num_below) - num_below
 
     def step(carry):
-        depth, tree, nodes, node_return, before, now = carry
-        node = jnp.where(moving, descent.path[depth], capacity)
-        on_path = node < capacity
-        reward, discount = pick(tree.rewards, node), pick(tree.discounts, node)
+        depth, tree, below, node_return, before, now = carry
+        place = jnp.where(moving, descent.path[depth], no_place)
+        on_path = place < no_place
+        reward, discount = read(tree.rewards, place), read(tree.discounts, place)
         changes: dict[str, Any] = {}
         proven = jnp.zeros_like(on_path)
         if tree.proofs is not None:
             changes["proofs"], above_before, above_now, bounds = proofs.update(
-                tree, tree.proofs, node, before, now
+                tree, tree.proofs, place, before, now
             )
             before = _where(on_path, above_before, before)
             now = _where(on_path, above_now, now)
             proven = on_path & (bounds.lower == bounds.upper)
             node_return = jnp.where(proven, bounds.lower, node_return)
-        count = pick(tree.visits, node) + 1
+        count = read(tree.visits, place) + 1
 
         def add(sums, value):
             """To the sums of the nodes; all terms of a proven one are exact."""
-            return jnp.where(proven, count * value, pick(sums, node) + value)
+            return jnp.where(proven, count * value, read(sums, place) + value)
 
         total = add(tree.value_sums, node_return)
         if tree.square_sums is not None:
             squares = add(tree.square_sums, node_return**2)
-            changes["square_sums"] = put(tree.square_sums, node, squares)
+            changes["square_sums"] = write(tree.square_sums, place, squares)
         # One rounding for the mean, so that equal means are equal to the last bit.
         mean = (count * reward + discount * total) / count
         qvalue = jnp.where(discount == 0, reward, mean)
@@ -121,30 +121,28 @@ def back_up(
             changes["qvalue_range"] = widened(
                 tree.qvalue_range, qvalue, on_path & (depth > 0)
             )
-        place = jnp.where(on_path & (depth > 0), first + depth - 1, len(nodes))
-        nodes = nodes.at[place].set(
-            row_start + node, mode="drop", wrap_negative_indices=False
-        )
+        entry = jnp.where(on_path & (depth > 0), first + depth - 1, len(below))
+        below = below.at[entry].set(place, mode="drop", wrap_negative_indices=False)
         tree = dataclasses.replace(
             tree,
-            visits=put(tree.visits, node, count),
-            value_sums=put(tree.value_sums, node, total),
-            qvalues=put(tree.qvalues, node, qvalue),
+            visits=write(tree.visits, place, count),
+            value_sums=write(tree.value_sums, place, total),
+            qvalues=write(tree.qvalues, place, qvalue),
             **changes,
         )
         edge_return = jnp.where(on_path, reward + discount * node_return, node_return)
-        return depth - 1, tree, nodes, edge_return, before, now
+        return depth - 1, tree, below, edge_return, before, now
 
     carry = (
         descent.longest,
         tree,
-        nodes,
+        below,
         backup.node_return,
-        proofs.unknown_bounds(below),
+        proofs.unknown_bounds(num_below),
         backup.bounds,
     )
-    _, tree, nodes, *_ = jax.lax.while_loop(lambda carry: carry[0] >= 0, step, carry)
-    return tree, nodes
+    _, tree, below, *_ = jax.lax.while_loop(lambda carry: carry[0] >= 0, step, carry)
+    return tree, below
 
 
 def widened(qvalue_range, qvalue, changed):

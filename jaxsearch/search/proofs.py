@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsearch.search.rows import pick, put
+from jaxsearch.search.rows import read, row_starts, write
 from jaxsearch.search.tree import Proofs, Tree
 
 
@@ -37,11 +37,11 @@ def unknown_bounds(rows: jax.Array) -> Bounds:
     return Bounds(-ones, ones)
 
 
-def of_edge(proofs: Proofs, node: jax.Array) -> Bounds:
-    """The bounds of the edges into the nodes [B]."""
+def of_edge(proofs: Proofs, place: jax.Array) -> Bounds:
+    """The bounds of the edges into the nodes at places [B]."""
     return Bounds(
-        pick(proofs.lower, node).astype(jnp.int32),
-        pick(proofs.upper, node).astype(jnp.int32),
+        read(proofs.lower, place).astype(jnp.int32),
+        read(proofs.upper, place).astype(jnp.int32),
     )
 
 
@@ -55,34 +55,36 @@ def of_node(edge: Bounds, discount: jax.Array) -> Bounds:
 
 
 def update(
-    tree: Tree, proofs: Proofs, node: jax.Array, before: Bounds, now: Bounds
+    tree: Tree, proofs: Proofs, place: jax.Array, before: Bounds, now: Bounds
 ) -> tuple[Proofs, Bounds, Bounds, Bounds]:
-    """Takes the changed bounds of one edge below each of the nodes [B] into account.
+    """Takes the changed bounds of one edge below each of B nodes into account.
 
     Args:
+      place: [B] int32, of the nodes.
       before, now: of that edge.
 
     Returns:
       The proofs; the bounds of the edges into the nodes, before and now; the bounds of
       the nodes, their movers' view.
     """
-    reward, discount = pick(tree.rewards, node), pick(tree.discounts, node)
-    edge = of_edge(proofs, node)
-    may_win = pick(proofs.may_win, node) - ((before.upper > 0) & (now.upper <= 0))
-    may_draw = pick(proofs.may_draw, node) - ((before.upper >= 0) & (now.upper < 0))
+    reward, discount = read(tree.rewards, place), read(tree.discounts, place)
+    edge = of_edge(proofs, place)
+    may_win = read(proofs.may_win, place) - ((before.upper > 0) & (now.upper <= 0))
+    may_draw = read(proofs.may_draw, place) - ((before.upper >= 0) & (now.upper < 0))
     bounds = Bounds(
         jnp.maximum(of_node(edge, discount).lower, now.lower),
         jnp.where(may_win > 0, 1, jnp.where(may_draw > 0, 0, -1)),
     )
     # What is won or lost on the way proves nothing above.
-    carries = (node == Tree.ROOT) | ((reward == 0) & (jnp.abs(discount) == 1))
+    is_root = place == row_starts(tree.visits)
+    carries = is_root | ((reward == 0) & (jnp.abs(discount) == 1))
     above = of_node(bounds, discount)
     edge_now = jax.tree.map(lambda new, old: jnp.where(carries, new, old), above, edge)
     proofs = dataclasses.replace(
         proofs,
-        lower=put(proofs.lower, node, edge_now.lower.astype(proofs.lower.dtype)),
-        upper=put(proofs.upper, node, edge_now.upper.astype(proofs.upper.dtype)),
-        may_win=put(proofs.may_win, node, may_win),
-        may_draw=put(proofs.may_draw, node, may_draw),
+        lower=write(proofs.lower, place, edge_now.lower),
+        upper=write(proofs.upper, place, edge_now.upper),
+        may_win=write(proofs.may_win, place, may_win),
+        may_draw=write(proofs.may_draw, place, may_draw),
     )
     return proofs, edge, edge_now, bounds

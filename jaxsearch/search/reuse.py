@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxsearch.search import proofs
 from jaxsearch.search.expand import highest
-from jaxsearch.search.rows import pick
+from jaxsearch.search.rows import pick, row_starts
 from jaxsearch.search.sharding import over_rows
 from jaxsearch.search.tree import Proofs, Tree
 
@@ -52,7 +52,7 @@ def _advance(tree, actions, reset):
 
     new_proofs = None
     if tree.proofs is not None:
-        edge = proofs.of_edge(tree.proofs, child)
+        edge = proofs.of_edge(tree.proofs, row_starts(tree.visits) + child)
         bounds = proofs.of_node(edge, pick(tree.discounts, child))
         lower, upper = moved(tree.proofs.lower, -1), moved(tree.proofs.upper, 1)
         new_proofs = Proofs(

@@ -1,23 +1,42 @@
-"""Reading and writing one entry of each row of an array, fast and in place.
+"""Reading and writing entries of arrays [B, M, ...], fast and in place.
 
-One index into the flat array is several times faster on a CPU than a pair of them, and
-an index out of range is defined: reads give some entry, writes do nothing.
+A place is an index into the flat array: row * M + node. One index is several times
+faster on a CPU than a pair of them, and out of range it is defined: reads give some
+entry, writes do nothing. B * M stands for no place.
 """
 
 import jax
 import jax.numpy as jnp
 
 
-def pick(array: jax.Array, node: jax.Array) -> jax.Array:
-    """`array[b, node[b]]` for every b."""
-    return take(array, jnp.arange(len(array), dtype=jnp.int32), node)
+def row_starts(array: jax.Array) -> jax.Array:
+    """The places [B] of the first entries of the rows of an array [B, M]."""
+    rows = jnp.arange(len(array), dtype=jnp.int32)
+    # Varying over devices as the array does.
+    return jnp.zeros_like(array[:, 0], jnp.int32) + rows * array.shape[1]
 
 
-def take(array: jax.Array, row: jax.Array, node: jax.Array) -> jax.Array:
-    """`array[row[m], node[m]]` for every m."""
-    index = row * array.shape[1] + node
+def read(array: jax.Array, place: jax.Array) -> jax.Array:
+    """The entries at places of any shape."""
     flat = array.reshape(-1, *array.shape[2:])
-    return flat.at[index].get(mode="clip", wrap_negative_indices=False)
+    return flat.at[place].get(mode="clip", wrap_negative_indices=False)
+
+
+def write(array: jax.Array, place: jax.Array, values: jax.Array) -> jax.Array:
+    """Sets the entries at places [...] to values [..., ...], cast to the array's type.
+
+    No place may come twice.
+    """
+    flat = array.reshape(-1, *array.shape[2:])
+    flat = flat.at[place].set(
+        values.astype(array.dtype), mode="drop", wrap_negative_indices=False
+    )
+    return flat.reshape(array.shape)
+
+
+def pick(array: jax.Array, node: jax.Array) -> jax.Array:
+    """`array[b, node[b]]` for every b of an array [B, M]."""
+    return read(array, row_starts(array) + node)
 
 
 def pick_in_row(array: jax.Array, node: jax.Array, column: jax.Array) -> jax.Array:
@@ -26,21 +45,6 @@ def pick_in_row(array: jax.Array, node: jax.Array, column: jax.Array) -> jax.Arr
     return jax.vmap(
         lambda row, n, c: row.at[n, c].get(mode="clip", wrap_negative_indices=False)
     )(array, node, column)
-
-
-def put(array: jax.Array, node: jax.Array, values: jax.Array) -> jax.Array:
-    """Sets `array[b, node[b]]` for every b."""
-    return set_entries(array, jnp.arange(len(array), dtype=jnp.int32), node, values)
-
-
-def set_entries(
-    array: jax.Array, row: jax.Array, node: jax.Array, values: jax.Array
-) -> jax.Array:
-    """Sets `array[row[m], node[m]]` for every m."""
-    flat = array.reshape(-1, *array.shape[2:])
-    index = jnp.where(node < array.shape[1], row * array.shape[1] + node, len(flat))
-    flat = flat.at[index].set(values, mode="drop", wrap_negative_indices=False)
-    return flat.reshape(array.shape)
 
 
 def put_in_row(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsearch.search.rows import pick, put, set_entries, take
+from jaxsearch.search.rows import pick, read, row_starts, write
 from jaxsearch.search.tree import Tree
 
 _WIDTHS = (4, 16, 64, 256)  # children that a choice can be compiled for
@@ -69,88 +69,88 @@ class Rules(NamedTuple):
 
 def select_at_roots(tree: Tree, searched: jax.Array, rules: Rules) -> Tree:
     """Chooses anew at the roots of the rows `searched` [B]."""
-    rows = jnp.arange(len(searched), dtype=jnp.int32)
-    choice = _select(tree, rows, 0 * rows, searched, rules, at_root=True)
-    roots = jnp.where(searched, Tree.ROOT, tree.capacity)
-    return dataclasses.replace(tree, selected=put(tree.selected, roots, choice))
+    roots = row_starts(tree.visits)
+    choice = _select(tree, roots, searched, rules, at_root=True)
+    roots = jnp.where(searched, roots, tree.visits.size)
+    return dataclasses.replace(tree, selected=write(tree.selected, roots, choice))
 
 
 def select_below(
-    tree: Tree, nodes: jax.Array, num_nodes: jax.Array, rules: Rules
+    tree: Tree, places: jax.Array, num_places: jax.Array, rules: Rules
 ) -> Tree:
     """Chooses anew at nodes below the roots.
 
     Args:
-      nodes: int32, of which the first `num_nodes` entries count: row * M + node;
-        `chunk_size` entries longer than needed.
+      places: int32, of which the first `num_places` entries count; `chunk_size` entries
+        longer than needed.
     """
-    batch_size, capacity = tree.visits.shape
-    chunk = chunk_size(batch_size)
+    chunk = chunk_size(len(tree.visits))
 
     def step(carry):
         start, selected = carry
-        index = jax.lax.dynamic_slice(nodes, (start,), (chunk,))
-        exists = start + jnp.arange(chunk) < num_nodes
-        index = jnp.where(exists, index, 0)
-        row, node = index // capacity, index % capacity
-        choice = _select(tree, row, node, exists, rules)
-        node = jnp.where(exists, node, capacity)
-        return start + chunk, set_entries(selected, row, node, choice)
+        place = jax.lax.dynamic_slice(places, (start,), (chunk,))
+        exists = start + jnp.arange(chunk) < num_places
+        place = jnp.where(exists, place, 0)
+        choice = _select(tree, place, exists, rules)
+        place = jnp.where(exists, place, selected.size)
+        return start + chunk, write(selected, place, choice)
 
     _, selected = jax.lax.while_loop(
-        lambda carry: carry[0] < num_nodes, step, (jnp.int32(0), tree.selected)
+        lambda carry: carry[0] < num_places, step, (jnp.int32(0), tree.selected)
     )
     return dataclasses.replace(tree, selected=selected)
 
 
-def select_on_descent(tree: Tree, node: jax.Array, rules: Rules) -> jax.Array:
-    """The children [B] chosen at the nodes [B]; the roots have chosen already."""
-    rows = jnp.arange(len(node), dtype=jnp.int32)
-    choice = _select(tree, rows, node, node != Tree.ROOT, rules)
-    return jnp.where(node == Tree.ROOT, tree.selected[:, Tree.ROOT], choice)
+def select_on_descent(tree: Tree, place: jax.Array, rules: Rules) -> jax.Array:
+    """The children [B] chosen at nodes [B]; the roots have chosen already."""
+    is_root = place == row_starts(tree.visits)
+    choice = _select(tree, place, ~is_root, rules)
+    return jnp.where(is_root, tree.selected[:, Tree.ROOT], choice)
 
 
-def _select(tree, row, node, exists, rules, at_root=False):
+def _select(tree, place, exists, rules, at_root=False):
     """The child [M] that the scores choose at nodes [M], NO_CHILD for a new one.
 
     Most nodes have few visited children: they are read only as far as the widest of
     these nodes needs.
     """
 
-    def read(array, node=node):
-        return take(array, row, node)
+    def read_nodes(array):
+        return read(array, place)
 
-    num_children = jnp.where(exists, read(tree.num_children), 0)
-    visits = read(tree.visits)
+    row = jax.lax.div(place, jnp.int32(tree.capacity))
+    row_start = row * tree.capacity
+    num_children = jnp.where(exists, read_nodes(tree.num_children), 0)
+    visits = read_nodes(tree.visits)
     counts = jnp.maximum(visits, 1)
-    node_value = read(tree.value_sums) / counts
+    node_value = read_nodes(tree.value_sums) / counts
     mean_square = None
     if tree.square_sums is not None:
-        mean_square = read(tree.square_sums) / counts
+        mean_square = read_nodes(tree.square_sums) / counts
     qvalue_range = None
     if tree.qvalue_range is not None:
         qvalue_range = tree.qvalue_range[row]
-    next_prior_prob = read(tree.next_prior_prob)
-    newest = read(tree.last_child)
+    next_prior_prob = read_nodes(tree.next_prior_prob)
+    newest = read_nodes(tree.last_child)
     full = (tree.num_nodes == tree.capacity)[row] if rules.may_fill else None
 
     def of_width(width):
         def older(child, _):
-            return read(tree.previous_sibling, child), child
+            return read(tree.previous_sibling, row_start + child), child
 
         _, children = jax.lax.scan(older, newest, length=width, unroll=4)
         children = children.T
         column_exists = jnp.arange(width)[None, :] < num_children[:, None]
 
         def read_children(array, default=None):
-            values = take(array, row[:, None], children)
+            values = read(array, row_start[:, None] + children)
             if default is None:
                 return values
             return jnp.where(column_exists, values, default)
 
         actions = None
         if at_root:
-            slot = read(tree.next_slot)
+            slot = read_nodes(tree.next_slot)
             if tree.slot_actions is not None:
                 slot = pick(tree.slot_actions[:, Tree.ROOT], slot).astype(slot.dtype)
             actions = _prepend(slot, read_children(tree.actions, tree.num_actions))
@@ -159,7 +159,7 @@ def _select(tree, row, node, exists, rules, at_root=False):
             visit_counts=_prepend(0 * visits, read_children(tree.visits, 0)),
             qvalues=_prepend(0 * node_value, read_children(tree.qvalues)),
             node_value=node_value,
-            raw_value=read(tree.raw_values),
+            raw_value=read_nodes(tree.raw_values),
             node_visits=visits,
             mean_square=mean_square,
             qvalue_range=qvalue_range,
@@ -177,7 +177,7 @@ def _select(tree, row, node, exists, rules, at_root=False):
         if full is not None:
             scores = _of_visited_if_full(scores, column_exists, full)
         column = _best_column(scores, actions)
-        choices = _prepend(jnp.full_like(node, Tree.NO_CHILD), children)
+        choices = _prepend(jnp.full_like(place, Tree.NO_CHILD), children)
         choice = pick(choices, column)
         return jnp.where(num_children == 0, Tree.NO_CHILD, choice)
 
@@ -188,7 +188,8 @@ def _select(tree, row, node, exists, rules, at_root=False):
     widths.append(most)
     choice = jax.lax.switch(branch, [partial(of_width, width) for width in widths])
     if tree.proofs is not None:
-        proven = read(tree.proofs.lower) == read(tree.proofs.upper)
+        lower, upper = tree.proofs.lower, tree.proofs.upper
+        proven = read_nodes(lower) == read_nodes(upper)
         choice = jnp.where(proven, Tree.NO_CHILD, choice)
     return choice
 
