@@ -12,7 +12,8 @@ cores.
   without. A tree is filled once with what empty nodes hold, which takes time in
   proportion to its capacity. So the ratio of the whole search grows, and the one asked
   for is that of all simulations but the first (the time of the search less that of a
-  search of one simulation with the same capacity).
+  search of one simulation with the same capacity). A few rows fit a CPU's cache at any
+  of these capacities; of many rows the larger trees do not, and each read waits longer.
 - node bytes: the memory of a node in a game with as many moves as chess, of which at
   most 218 are legal, over that of a node in mctx's tree.
 - chess speed: thousand simulations per second in such a game, with and without
@@ -47,7 +48,7 @@ class Sizes:
     batch: int = 64
     actions: int = 82
     simulations: tuple[int, int] = (32, 1024)
-    capacity_batch: int = 256
+    capacity_batches: tuple[int, ...] = (16, 256)
     capacities: tuple[int, ...] = (33, 64, 256, 1024)  # of 32 simulations
     chess_batch: int = 64
     chess_simulations: int = 128
@@ -63,7 +64,7 @@ TINY = Sizes(
     batch=2,
     actions=5,
     simulations=(4, 8),
-    capacity_batch=2,
+    capacity_batches=(2,),
     capacities=(33, 40),
     chess_batch=2,
     chess_simulations=4,
@@ -81,7 +82,7 @@ def main(options: Options) -> None:
     repeats = options.repeats or sizes.repeats
     parts = (
         simulation(sizes, repeats),
-        capacity(sizes, repeats),
+        *(capacity(sizes, batch, repeats) for batch in sizes.capacity_batches),
         node_bytes(sizes),
         chess_speed(sizes, repeats),
         program_bytes(sizes),
@@ -132,9 +133,9 @@ def simulation(sizes: Sizes, repeats: int) -> Iterator[Figure]:
     }
 
 
-def capacity(sizes: Sizes, repeats: int) -> Iterator[Figure]:
+def capacity(sizes: Sizes, batch: int, repeats: int) -> Iterator[Figure]:
     """A search of 32 simulations in trees with room for more and more nodes."""
-    model = models.synthetic(sizes.capacity_batch, sizes.actions)
+    model = models.synthetic(batch, sizes.actions)
     simulations = 32
     programs = {
         f"{number} {capacity}": models.search_program(
@@ -156,7 +157,7 @@ def capacity(sizes: Sizes, repeats: int) -> Iterator[Figure]:
         whole = seconds(simulations, capacity) / seconds(simulations, least)
         yield {
             "figure": "capacity",
-            "case": f"{sizes.capacity_batch}x{simulations}x{sizes.actions}, "
+            "case": f"{batch}x{simulations}x{sizes.actions}, "
             f"capacity {capacity} over {least}",
             "value": round(after_the_first(capacity) / after_the_first(least), 2),
             "at_most": 1.2,
