@@ -92,9 +92,18 @@ def gumbel_policy(
     equal mctx's.
 
     Args:
-      params, rng_key, root, recurrent_fn, num_simulations, invalid_actions, max_depth:
-        see `jaxsearch.search.loop.search`; rng_key is consumed.
-      qtransform: completed Q of the columns of a node, on the scale of logits.
+      params: passed on to `recurrent_fn`: the parameters of a net, or None.
+      rng_key: a key of `jax.random.key`; consumed.
+      root: `mctx.RootFnOutput`: prior_logits [B, A], value [B] in the view of the
+        player to move, embedding [B, ...], such as the states of a game.
+      recurrent_fn: `(params, key, action [B], embedding)` to
+        `(mctx.RecurrentFnOutput, embedding)`, see `jaxsearch.search.loop.search`;
+        `jaxsearch.two_player_model` makes one of a game.
+      num_simulations: at least 1; under `jax.jit` a static argument.
+      invalid_actions: [B, A], nonzero or True = illegal at the root. None for none.
+      max_depth: the most moves from the root to a leaf. None for no limit.
+      qtransform: of a `NodeStatistics` of M nodes the completed Q [M, C], on the scale
+        of logits.
       max_num_considered_actions: the most actions visited at the root.
       gumbel_scale: scale of the noise that draws them, a number or one for each row
         [B]; 0 for none, as wanted for playing and measuring.

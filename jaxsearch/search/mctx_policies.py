@@ -37,6 +37,19 @@ def mctx_puct_policy(
 
     What the model says of finished positions is multiplied by 0, not left out: a value
     of NaN or infinity there becomes NaN above, where `puct_policy` ignores it.
+
+    Args:
+      params, rng_key, root, recurrent_fn, num_simulations, invalid_actions, max_depth:
+        as for `puct_policy`.
+      temperature: of the move choice, from 0 to infinity.
+      options: see `mctx.muzero_policy`.
+
+    Returns:
+      `mctx.PolicyOutput`: `action` [B] int32, `action_weights` [B, A], the visit
+      shares, and mctx's `search_tree`.
+
+    Raises:
+      ValueError: for a count below 1 or shapes that do not fit together.
     """
     output = _run(
         mctx.muzero_policy,
@@ -62,7 +75,20 @@ def mctx_gumbel_policy(
     max_depth: int | None = None,
     **options: Any,
 ) -> mctx.PolicyOutput:
-    """`mctx.gumbel_muzero_policy`; `options` are its keyword arguments."""
+    """`mctx.gumbel_muzero_policy`; `options` are its keyword arguments.
+
+    Args:
+      params, rng_key, root, recurrent_fn, num_simulations, invalid_actions, max_depth:
+        as for `gumbel_policy`.
+      options: see `mctx.gumbel_muzero_policy`.
+
+    Returns:
+      `mctx.PolicyOutput`: `action` [B] int32, `action_weights` [B, A], the improved
+      policy, and mctx's `search_tree`.
+
+    Raises:
+      ValueError: for a count below 1 or shapes that do not fit together.
+    """
     return _run(
         mctx.gumbel_muzero_policy,
         (params, rng_key, root, recurrent_fn, num_simulations),

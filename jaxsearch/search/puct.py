@@ -78,10 +78,19 @@ def puct_policy(
     was visited first. With untied scores the visit counts equal mctx's.
 
     Args:
-      params, rng_key, root, recurrent_fn, num_simulations, invalid_actions, max_depth:
-        see `jaxsearch.search.loop.search`; rng_key is consumed.
-      qtransform: the value of a column's Q. Default: as in mctx. With `c_puct`, AlphaGo
-        Zero's rule takes `qtransform_fixed_scale`.
+      params: passed on to `recurrent_fn`: the parameters of a net, or None.
+      rng_key: a key of `jax.random.key`; consumed.
+      root: `mctx.RootFnOutput`: prior_logits [B, A], value [B] in the view of the
+        player to move, embedding [B, ...], such as the states of a game.
+      recurrent_fn: `(params, key, action [B], embedding)` to
+        `(mctx.RecurrentFnOutput, embedding)`, see `jaxsearch.search.loop.search`;
+        `jaxsearch.two_player_model` makes one of a game.
+      num_simulations: at least 1; under `jax.jit` a static argument.
+      invalid_actions: [B, A], nonzero or True = illegal at the root. None for none.
+      max_depth: the most moves from the root to a leaf. None for no limit.
+      qtransform: puts Q on the scale of the scores: of a `NodeStatistics` of M nodes
+        the values [M, C]. Default: as in mctx. With `c_puct`, AlphaGo Zero's rule takes
+        `qtransform_fixed_scale`.
       dirichlet_fraction: share of Dirichlet noise in the root prior; 0 for none, as
         wanted for playing and measuring. Like the other two a number, or one for each
         row [B].

@@ -21,6 +21,7 @@ from tests.search.table_model import (
 )
 
 BATCH_SIZE, NUM_ACTIONS, NUM_SIMULATIONS = 16, 4, 20
+QUIET = {"dirichlet_fraction": 0, "temperature": 0}
 EVERY_OPTION = {
     "max_children": 3,
     "early_stop": EarlyStop(interval=4),
@@ -30,31 +31,24 @@ EVERY_OPTION = {
 }
 
 
+def search_with(policy, tables, illegal, **options):
+    key = jax.random.key(0)
+    root = root_of(tables)
+    return policy(tables, key, root, recurrent_fn, NUM_SIMULATIONS, illegal, **options)
+
+
 def plain(tables, illegal, budgets):
     del budgets
-    return puct_policy(
-        tables,
-        jax.random.key(0),
-        root_of(tables),
-        recurrent_fn,
-        NUM_SIMULATIONS,
-        illegal,
-        dirichlet_fraction=0,
-        temperature=0,
-    )
+    return search_with(puct_policy, tables, illegal, **QUIET)
 
 
 def puct_with_every_option(tables, illegal, budgets):
     def search(**more):
-        return puct_policy(
+        return search_with(
+            puct_policy,
             tables,
-            jax.random.key(0),
-            root_of(tables),
-            recurrent_fn,
-            NUM_SIMULATIONS,
             illegal,
-            dirichlet_fraction=0,
-            temperature=0,
+            **QUIET,
             first_play_urgency=ParentUrgency(0.2),
             variance_scaling=VarianceScaling(),
             forced_playouts=2.0,
@@ -70,12 +64,9 @@ def puct_with_every_option(tables, illegal, budgets):
 
 
 def gumbel_with_options(tables, illegal, budgets):
-    return gumbel_policy(
+    return search_with(
+        gumbel_policy,
         tables,
-        jax.random.key(0),
-        root_of(tables),
-        recurrent_fn,
-        NUM_SIMULATIONS,
         illegal,
         gumbel_scale=0.0,
         budgets=budgets,
