@@ -37,14 +37,14 @@ from jaxsearch.search.options import (
     check_same_kind,
     row_budgets,
 )
-from jaxsearch.search.paths import STRIDE, Backup, Descent, back_up, descend
+from jaxsearch.search.paths import Backup, Descent, back_up, descend, path_buffer
 from jaxsearch.search.proofs import unknown_bounds
 from jaxsearch.search.reuse import continued
 from jaxsearch.search.root_priors import root_priors
 from jaxsearch.search.select import (
     Rules,
     ScoreFn,
-    chunk_size,
+    places_buffer,
     select_at_roots,
     select_below,
     select_on_descent,
@@ -253,8 +253,8 @@ def _search(
     state = _State(
         key=rng_key,
         tree=tree,
-        path=jnp.repeat(row[None, :], num_steps + STRIDE, axis=0),
-        below=jnp.pad(jnp.repeat(row, num_steps), (0, chunk_size(len(row)))),
+        path=path_buffer(row, num_steps),
+        below=places_buffer(row, num_steps),
         watch=None if early_stop is None else stopping.watch(tree),
     )
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsearch.search.loop_sizes import loop_sizes
 from jaxsearch.search.rows import pick, read, row_starts, write
 from jaxsearch.search.tree import Tree
 
@@ -52,9 +53,9 @@ unvisited actions the one with the higher prior must not score lower.
 """
 
 
-def chunk_size(batch_size: int) -> int:
-    """The number of nodes below the roots whose choices are made together."""
-    return min(8 * batch_size, 512)
+def places_buffer(rows: jax.Array, num_steps: int) -> jax.Array:
+    """Room for the places that `select_below` reads: `num_steps` in each row [B]."""
+    return jnp.pad(jnp.repeat(rows, num_steps), (0, loop_sizes(len(rows)).choices))
 
 
 class Rules(NamedTuple):
@@ -81,10 +82,9 @@ def select_below(
     """Chooses anew at nodes below the roots.
 
     Args:
-      places: int32, of which the first `num_places` entries count; `chunk_size` entries
-        longer than needed.
+      places: see `places_buffer`; the first `num_places` entries count.
     """
-    chunk = chunk_size(len(tree.visits))
+    chunk = loop_sizes(len(tree.visits)).choices
 
     def step(carry):
         start, selected = carry
