@@ -170,7 +170,7 @@ def gumbel_policy(
         row_parameters=halving,
         **options,
     )
-    completed = qtransform(root_statistics(tree))
+    completed = qtransform(root_statistics(tree).without_lost())
     completed = jnp.where(tree.failed[:, None], 0, completed)
     weights = jax.nn.softmax(jnp.where(legal, logits + completed, -jnp.inf), axis=1)
     visits = tree.summary().visit_counts - inherited
@@ -248,7 +248,9 @@ def _root_score(node: NodeStatistics, *, qtransform):
     last = halving.due.shape[1] - 1
     due = jnp.take_along_axis(halving.due, jnp.minimum(total, last), axis=1)
     noisy = jnp.take_along_axis(halving.noisy_logits, actions, axis=1)
-    scores = jnp.where(node.prior_probs > 0, noisy + qtransform(node), -jnp.inf)
+    scores = jnp.where(
+        node.prior_probs > 0, noisy + qtransform(node.without_lost()), -jnp.inf
+    )
     is_due = visits == due
     if node.full is not None:  # then any action is due if those that were are unvisited
         is_due = is_due & (visited | ~node.full[:, None])
@@ -259,15 +261,16 @@ def _root_score(node: NodeStatistics, *, qtransform):
 
 def _interior_score(node: NodeStatistics, *, qtransform):
     """How far the share of visits is below the improved policy (equation 14)."""
+    visited = node.visit_counts > 0
+    rest = 1 - jnp.sum(jnp.where(visited, node.prior_probs, 0), axis=1)
+    rest = jnp.maximum(rest, node.prior_probs[:, 0])
+    node = node.without_lost()
     # Empty columns have no part in the policy, however high the mixed value is.
     bonus = jnp.where(node.prior_probs > 0, qtransform(node), -jnp.inf)
     bonus = jnp.exp(bonus - jnp.max(bonus, axis=1, keepdims=True))
     weights = node.prior_probs * bonus
-    visited = node.visit_counts > 0
     # All unvisited actions have the bonus of column 0, the best of them.
-    rest = 1 - jnp.sum(jnp.where(visited, node.prior_probs, 0), axis=1)
-    rest = jnp.maximum(rest, node.prior_probs[:, 0]) * bonus[:, 0]
-    total = jnp.sum(jnp.where(visited, weights, 0), axis=1) + rest
+    total = jnp.sum(jnp.where(visited, weights, 0), axis=1) + rest * bonus[:, 0]
     visits = node.visit_counts
     shares = visits / (1 + jnp.sum(visits, axis=1, keepdims=True))
     scores = weights / total[:, None] - shares

@@ -36,7 +36,7 @@ class SearchOptions(TypedDict, total=False):
     solve: whether exact outcomes are proven, see `jaxsearch.search.proofs`: for games
       whose only reward is the outcome, -1, 0 or 1, at the end. A descent ends at a
       proven position, a proven row stops, a lost move is visited only if there is no
-      other.
+      other. Gumbel's completed values are then those of the moves that are not lost.
     """
 
     max_children: int | None

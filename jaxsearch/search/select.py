@@ -36,6 +36,16 @@ class NodeStatistics(NamedTuple):
     qvalue_range: jax.Array | None = None  # [M, 2] float: of all Q of the tree, if kept
     row_parameters: Any = None  # arrays [B, ...]: what `search` was given for the rules
     full: jax.Array | None = None  # [M] bool: no room for a new child; None: never so
+    lost: jax.Array | None = None  # [M, C] bool: proven so, while another move is not
+
+    def without_lost(self) -> "NodeStatistics":
+        """The same with nothing in the columns that are lost: no prior, no visits."""
+        if self.lost is None:
+            return self
+        return self._replace(
+            prior_probs=jnp.where(self.lost, 0, self.prior_probs),
+            visit_counts=jnp.where(self.lost, 0, self.visit_counts),
+        )
 
     @property
     def parameters(self) -> Any:
@@ -154,8 +164,14 @@ def _select(tree, place, exists, rules, at_root=False):
             if tree.slot_actions is not None:
                 slot = pick(tree.slot_actions[:, Tree.ROOT], slot).astype(slot.dtype)
             actions = _prepend(slot, read_children(tree.actions, tree.num_actions))
+        prior_probs = _prepend(next_prior_prob, read_children(tree.prior_probs, 0))
+        lost = None
+        if tree.proofs is not None:
+            lost = read_children(tree.proofs.upper, 1) < 0
+            lost = _prepend(jnp.zeros_like(next_prior_prob, bool), lost)
+            lost = lost & _any(~lost & (prior_probs > 0))
         statistics = NodeStatistics(
-            prior_probs=_prepend(next_prior_prob, read_children(tree.prior_probs, 0)),
+            prior_probs=prior_probs,
             visit_counts=_prepend(0 * visits, read_children(tree.visits, 0)),
             qvalues=_prepend(0 * node_value, read_children(tree.qvalues)),
             node_value=node_value,
@@ -168,11 +184,11 @@ def _select(tree, place, exists, rules, at_root=False):
             rows=row,
             row_parameters=rules.row_parameters,
             full=full,
+            lost=lost,
         )
         score = rules.root_score if at_root else rules.interior_score
         scores = score(statistics)
-        if tree.proofs is not None:
-            lost = read_children(tree.proofs.upper, 1) < 0
+        if lost is not None:
             scores = _of_others_if_any(scores, lost)
         if full is not None:
             scores = _of_visited_if_full(scores, column_exists, full)
@@ -196,8 +212,7 @@ def _select(tree, place, exists, rules, at_root=False):
 
 def _of_others_if_any(scores, lost):
     """Scores [M, C]: no child that is lost, if another action may be chosen."""
-    lost = _prepend(jnp.zeros_like(lost[:, 0]), lost)
-    others = jnp.any(~lost & (scores > -jnp.inf), axis=1, keepdims=True)
+    others = _any(~lost & (scores > -jnp.inf))
     return jnp.where(lost & others, -jnp.inf, scores)
 
 
@@ -229,6 +244,7 @@ def root_statistics(tree: Tree, row_parameters: Any = None) -> NodeStatistics:
         num_actions=tree.num_actions,
         rows=None,
         row_parameters=row_parameters,
+        lost=None if tree.proofs is None else ~tree.playable,
     )
 
 
@@ -244,6 +260,10 @@ def _best_column(scores, actions):
         actions = jnp.where(is_best, actions, jnp.iinfo(jnp.int32).max)
         is_best &= actions == jnp.min(actions, axis=1, keepdims=True)
     return jnp.max(jnp.where(is_best, columns, 0), axis=1)
+
+
+def _any(columns):
+    return jnp.any(columns, axis=1, keepdims=True)
 
 
 def _prepend(first, columns):

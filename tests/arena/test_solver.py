@@ -7,6 +7,7 @@ import pytest
 import envs
 from jaxsearch import gumbel_policy, puct_policy, two_player_model
 from jaxsearch.arena.hashed_evaluation import hashed_evaluate
+from jaxsearch.arena.playouts import playout_evaluate
 from jaxsearch.arena.positions import solved_positions
 from tests.arena.minimax import moves, outcome
 
@@ -39,9 +40,8 @@ def text(board):
     return "/".join(marks[row : row + 3] for row in (0, 3, 6))
 
 
-def search_with(policy, env, states, num_simulations, **options):
+def search_with(policy, model, states, num_simulations, **options):
     """The actions, whether the roots are proven, and their values."""
-    model = two_player_model(env, hashed_evaluate(env))
     policy, quiet = POLICIES[policy]
 
     @jax.jit
@@ -72,23 +72,26 @@ def kept(keeps, action):
 def test_solver_is_exact_and_never_weaker_in_tic_tac_toe(policy):
     env, states, best, keeps = tic_tac_toe_positions()
     assert len(best) == 4520
-    action, proven, value = search_with(policy, env, states, 48, solve=True)
+    model = two_player_model(env, hashed_evaluate(env))
+    action, proven, value = search_with(policy, model, states, 48, solve=True)
     assert 0.5 < proven.mean() < 1
     np.testing.assert_array_equal(value[proven], best[proven])
     assert kept(keeps, action)[proven].all()
-    without, _, _ = search_with(policy, env, states, 48)
+    without, _, _ = search_with(policy, model, states, 48)
     assert kept(keeps, action).sum() > kept(keeps, without).sum()
 
 
+# Each simulation is evaluated by one random game, as a player without a net does.
 @pytest.mark.slow
 @pytest.mark.parametrize("num_simulations", [16, 64, 256])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_solver_is_never_weaker_in_connect_four(policy, num_simulations):
     env = envs.make("connect_four")
     states, keeps, _ = solved_positions(env)
+    model = two_player_model(env, playout_evaluate(env))
     with_solver, proven, _ = search_with(
-        policy, env, states, num_simulations, solve=True
+        policy, model, states, num_simulations, solve=True
     )
-    without, _, _ = search_with(policy, env, states, num_simulations)
+    without, _, _ = search_with(policy, model, states, num_simulations)
     assert kept(keeps, with_solver)[proven].all()
     assert kept(keeps, with_solver).sum() >= kept(keeps, without).sum()

@@ -93,7 +93,10 @@ class Puct:
         total = sum(root.visit_counts)
         return math.sqrt(self.forced_playouts * root.priors[action] * total)
 
-    def scores(self, tree: Tree, node: Node, actions: list[int]) -> Scores:
+    def scores(
+        self, tree: Tree, node: Node, actions: list[int], live: list[int]
+    ) -> Scores:
+        del live  # PUCT scales by the Q of lost moves, too
         (score, unit), visits = self.rule(tree, node), node.visit_counts
         scores = {action: score(action, visits[action]) for action in actions}
         visited = [action for action in actions if visits[action]]
@@ -147,10 +150,15 @@ class Gumbel:
     use_mixed_value: bool = True
     root_prior_temperature, count_root_evaluation = 1.0, True
 
-    def completed_qvalues(self, node: Node) -> tuple[list[float], float]:
-        """Scaled Q [A], with a mixed value where unvisited, and the unit of values."""
-        value, visits = node.value, node.visit_counts
-        qvalues = {action: child.qvalue for action, child in node.children.items()}
+    def completed_qvalues(
+        self, node: Node, live: list[int]
+    ) -> tuple[list[float], float]:
+        """Scaled Q [A], with a mixed value where unvisited, and the unit of values.
+
+        Moves that are not live count as unvisited.
+        """
+        value, visits = node.value, of_actions(node.visit_counts, live)
+        qvalues = {a: child.qvalue for a, child in node.children.items() if a in live}
         if self.use_mixed_value and qvalues:
             weights = {a: max(node.priors[a], sys.float_info.min) for a in qvalues}
             total = sum(weights.values())
@@ -165,13 +173,17 @@ class Gumbel:
         unit = min(scale / factor, 1.0) if qvalues else 1.0
         return [factor * (q - lowest) / scale for q in completed], unit
 
-    def scores(self, tree: Tree, node: Node, actions: list[int]) -> Scores:
+    def scores(
+        self, tree: Tree, node: Node, actions: list[int], live: list[int]
+    ) -> Scores:
         """Only of those that are due, at the root."""
-        visits, (completed, unit) = node.visit_counts, self.completed_qvalues(node)
-        scores = sums(node.logits, completed)
+        completed, unit = self.completed_qvalues(node, live)
+        scores, visits = sums(node.logits, completed), node.visit_counts
         if node is not tree.root:
-            improved, total = softmax(scores, node.actions), sum(visits)
-            return {a: improved[a] - visits[a] / (1 + total) for a in actions}, unit
+            visits = of_actions(visits, live)
+            improved, total = softmax(scores, live), sum(visits)
+            shares = {a: improved[a] - visits[a] / (1 + total) for a in actions}
+            return shares, unit
         visits = [n - old for n, old in zip(visits, tree.inherited, strict=True)]
         considered = min(self.max_num_considered_actions, len(node.actions))
         sequence = considered_visits(considered, tree.budget)
@@ -183,9 +195,11 @@ class Gumbel:
 
     def move(self, tree: Tree, playable: list[int]) -> Move:
         """The best of the most visited actions is played."""
-        completed, _ = self.completed_qvalues(tree.root)
+        completed, _ = self.completed_qvalues(tree.root, playable)
         weights = softmax(sums(logs(tree.root.priors), completed), playable)
-        scores, unit = self.scores(tree, tree.root, playable) if playable else ({}, 1.0)
+        scores, unit = {}, 1.0
+        if playable:
+            scores, unit = self.scores(tree, tree.root, playable, playable)
         tree.gaps.append(gap_of(scores, unit))
         return weights, sorted(scores, key=lambda action: -scores[action])[:1]
 
@@ -276,10 +290,11 @@ def search(
         actions = node.actions
         if size >= capacity:  # what was visited, unless that is nothing
             actions = [a for a in actions if a in node.children] or actions
-        scores, unit = method.scores(tree, node, actions)
+        live = node.actions
         if solve:  # what is not lost, unless that is nothing
-            kept = {a: s for a, s in scores.items() if node.edge_bounds(a)[1] > -1}
-            scores = kept or scores
+            live = [a for a in live if node.edge_bounds(a)[1] > -1] or live
+        scores, unit = method.scores(tree, node, actions, live)
+        scores = {a: s for a, s in scores.items() if a in live} or scores
         # Of equal scores the highest prior, and so the child visited first; at a root
         # with children the lowest action.
         order = sorted(scores, key=lambda action: -node.priors[action])
@@ -348,6 +363,11 @@ def playable(root: Node) -> list[int]:
     else:
         good = [a for a in root.actions if root.edge_bounds(a)[1] > -1]
     return good or root.actions
+
+
+def of_actions(counts: list[int], actions: list[int]) -> list[int]:
+    """The counts [A] of some actions, 0 elsewhere."""
+    return [n if action in actions else 0 for action, n in enumerate(counts)]
 
 
 def gap_of(scores: dict[int, float], unit: float) -> float:

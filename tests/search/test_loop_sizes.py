@@ -43,15 +43,17 @@ def test_tree_is_the_same(policy, options, sizes, monkeypatch):
 
     def search():
         return jax.jit(
-            lambda tables: policy(
-                tables,
-                jax.random.key(0),
-                root_of(tables),
-                recurrent_fn,
-                40,
-                illegal,
-                **options,
-            ).search_tree
+            lambda tables: (
+                policy(
+                    tables,
+                    jax.random.key(0),
+                    root_of(tables),
+                    recurrent_fn,
+                    40,
+                    illegal,
+                    **options,
+                ).search_tree
+            )
         )(tables)
 
     expected = search()

@@ -300,7 +300,7 @@ def test_tree_range(num_simulations, lowest, highest, qvalue):
     scale = highest - lowest
     value = (qvalue - lowest) / scale if scale else qvalue
     exploration = math.sqrt(num_simulations + 1) / (num_simulations + 1)
-    scores, unit = method.scores(tree, tree.root, [0])
+    scores, unit = method.scores(tree, tree.root, [0], [0])
     assert scores[0] == pytest.approx(value + exploration)
     assert unit == pytest.approx(min(scale, 1) or 1)
     below = tree.advance(0)
