@@ -327,7 +327,7 @@ def common_game(agents: dict[str | None, Agent], game: str) -> envs.Env[Any]:
     if game:
         played = {"--env": envs.make(game)} | played
     if not played:
-        raise ValueError(f"no player has a game of its own: add --env with {GAMES}")
+        raise ValueError(f"no run tells which game is meant: add --env with {GAMES}")
     (first, env), *others = played.items()
     for other, its_env in others:
         if (its_env.id, its_env.options) != (env.id, env.options):

@@ -103,6 +103,25 @@ def _check_attributes(env: Env[Any]) -> None:
             env,
             f"{name} must be {wanted}, got {value!r}",
         )
+    _check_options(env)
+
+
+def _check_options(env: Env[Any]) -> None:
+    kind = type(env)
+    try:
+        again = kind(**env.options)
+    except (TypeError, ValueError) as error:
+        again, why = None, f": {error}"
+    else:
+        told = ("id", "num_players", "num_actions", "observation_shape", "options")
+        differ = [name for name in told if getattr(again, name) != getattr(env, name)]
+        why = f", but {', '.join(differ)} differ" if differ else ""
+    require(
+        not why,
+        env,
+        "options must be the arguments that make the game again, got "
+        f"{kind.__name__}(**{env.options}){why}",
+    )
 
 
 def _check_init(env: Env[Any], seed: int) -> None:

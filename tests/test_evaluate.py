@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -93,7 +94,7 @@ def test_help_names_every_game(command, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("match random uct:sims=10", "no player has a game of its own"),
+        ("match random uct:sims=10", "no run tells which game is meant"),
         ("match random random --env chess960", "unknown game 'chess960'"),
         ("match random random --env nim --games 3", "even number"),
         ("match random random --env nim --games 0", "--games must be above 0, got 0"),
@@ -174,6 +175,17 @@ def test_runs_of_two_games_do_not_play_each_other(run_of, capsys):
     error = capsys.readouterr().err
     assert "connect_four" in error
     assert "nim" in error
+
+
+def test_runs_of_one_game_with_other_options_are_of_two_games():
+    def agent(heaps):
+        return SimpleNamespace(env=envs.make("nim", heaps=heaps))
+
+    agents = {"runs/a": agent((3, 4, 5)), "runs/b": agent((1, 2))}
+    with pytest.raises(ValueError, match=r"different games: runs/a .*runs/b"):
+        evaluate.common_game(agents, "")  # pyright: ignore[reportArgumentType]
+    same = {"runs/a": agent((1, 2)), "runs/b": agent((1, 2))}
+    assert evaluate.common_game(same, "").options["heaps"] == (1, 2)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ All of them look at Python numbers, shapes and dtypes, so they run before anythi
 compiled and cost nothing afterwards.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -28,6 +29,8 @@ def check_arguments(
     check_count("num_simulations", num_simulations)
     if max_depth is not None:
         check_count("max_depth", max_depth)
+        if max_depth >= 2**31:
+            raise ValueError(f"max_depth must be below 2**31, got {max_depth}")
     shape = np.shape(root.prior_logits)
     if len(shape) != 2 or 0 in shape:
         raise ValueError(
@@ -57,6 +60,30 @@ def check_arguments(
             )
 
 
+def root_of_arrays(root: Any) -> mctx.RootFnOutput:
+    """The root with logits and values as arrays of floats; TypeError if it has none."""
+    if not isinstance(root, mctx.RootFnOutput):
+        raise TypeError(
+            f"root is {type(root).__name__}, expected mctx.RootFnOutput(prior_logits, "
+            "value, embedding)"
+        )
+    fields: Any = root
+    return fields.replace(
+        prior_logits=as_floats("root.prior_logits", fields.prior_logits),
+        value=as_floats("root.value", fields.value),
+    )
+
+
+def as_floats(name: str, values: Any) -> jax.Array:
+    """An array of floats of real numbers, whole ones included; TypeError for others."""
+    array = jnp.asarray(values)
+    if jnp.issubdtype(array.dtype, jnp.integer):
+        return array.astype(jnp.float32)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise TypeError(f"{name} is of {array.dtype}, expected real numbers")
+    return array
+
+
 def check_count(name: str, count: Any) -> None:
     """Raises ValueError for what is not a whole number of at least 1."""
     is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
@@ -70,6 +97,8 @@ def check_numbers(**options: tuple[Any, float, float]) -> None:
     Only Python and NumPy numbers are looked at: a value under tracing is not known.
     """
     for name, (value, low, high) in options.items():
+        if isinstance(value, list | tuple):
+            value = np.asarray(value)
         if isinstance(value, int | float | np.number | np.ndarray) and not np.all(
             (low <= np.asarray(value)) & (np.asarray(value) <= high)
         ):
@@ -80,12 +109,17 @@ def check_numbers(**options: tuple[Any, float, float]) -> None:
 
 def per_row(name: str, value: Any, root: mctx.RootFnOutput) -> Any:
     """A number as it is, one for each row [B] as a column [B, 1]; else ValueError."""
-    shape, batch = np.shape(value), np.shape(root.value)
-    if shape not in ((), batch):
+    check_row_shape(name, value, np.shape(root.value))
+    return value if np.shape(value) == () else jnp.asarray(value)[:, None]
+
+
+def check_row_shape(name: str, value: Any, rows: tuple[int, ...]) -> None:
+    """Raises ValueError for what is neither a number nor one for each row (B,)."""
+    if np.shape(value) not in ((), rows):
         raise ValueError(
-            f"{name} has shape {shape}, expected a number or one for each row, {batch}"
+            f"{name} has shape {np.shape(value)}, expected a number or one for each "
+            f"row, {rows}"
         )
-    return value if shape == () else jnp.asarray(value)[:, None]
 
 
 def check_scalars(**options: Any) -> None:
@@ -98,8 +132,16 @@ def check_scalars(**options: Any) -> None:
             )
 
 
-def check_output(output: mctx.RecurrentFnOutput, embedding: Any, tree: Tree) -> None:
-    """Checks what the user's model returned, while tracing."""
+def check_types(**options: tuple[Any, Any]) -> None:
+    """Raises TypeError for an option that is neither None nor of its type."""
+    for name, (value, expected) in options.items():
+        if value is not None and not isinstance(value, expected):
+            wanted = "a function" if expected is Callable else expected.__name__
+            raise TypeError(f"{name} must be {wanted} or None, got {value!r}")
+
+
+def check_output(output: Any, embedding: Any, tree: Tree) -> Any:
+    """Checks what the user's model returned, while tracing; returns it as floats."""
     batch_size, num_actions = tree.root_prior_probs.shape
     expected = {
         "prior_logits": (batch_size, num_actions),
@@ -107,6 +149,11 @@ def check_output(output: mctx.RecurrentFnOutput, embedding: Any, tree: Tree) -> 
         "reward": (batch_size,),
         "discount": (batch_size,),
     }
+    if not hasattr(output, "prior_logits"):
+        raise TypeError(
+            f"recurrent_fn returned {type(output).__name__} first, expected a pair: "
+            "mctx.RecurrentFnOutput and the new embedding"
+        )
     for name, shape in expected.items():
         got = np.shape(getattr(output, name))
         if got != shape:
@@ -129,3 +176,8 @@ def check_output(output: mctx.RecurrentFnOutput, embedding: Any, tree: Tree) -> 
                 f"{new.dtype}{list(new.shape)}, expected as in root.embedding "
                 f"{of_root.dtype}{list(shape)}"
             )
+    floats = {
+        name: as_floats(f"recurrent_fn's {name}", getattr(output, name))
+        for name in expected
+    }
+    return output.replace(**floats)

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsearch.search.arguments import check_count
 from jaxsearch.search.statistics import ActionStatistics
-from jaxsearch.search.tree import Tree
+from jaxsearch.search.tree import Proofs, Tree
 
 ActionText = Callable[[tuple[int, ...]], str]
 """Names the last action of a path from the root: for (3, 5), action 5 after action 3.
@@ -81,8 +81,10 @@ def tree_text(
 ) -> str:
     """One tree as text: a line for each node, its children indented below it.
 
-    "end" marks a finished position, "failed" a root whose search stopped at a number
-    that is not finite, and "..." a node with children that are not shown.
+    "end" marks a finished position, "proven" a node whose outcome is known (with
+    `solve`; its view is that of the Q, at the root of the V beside it), "empty" a tree
+    without nodes, "failed" a root whose search stopped at a number that is not finite,
+    and "..." a node with children that are not shown.
 
     Args:
       row: which search of the batch.
@@ -107,7 +109,7 @@ def tree_text(
                 f"Q {of_row.qvalues[node]:+.3f}",
                 f"P {of_row.prior_probs[node]:.3f}",
             ]
-        words += ["end"] * of_row.is_finished(node) + ["..."] * more
+        words += of_row.marks(node) + ["..."] * more
         lines.append("  ".join(words))
     return "\n".join(lines)
 
@@ -123,7 +125,7 @@ def tree_dot(
     """One tree as the source of a Graphviz picture: `dot -Tsvg tree.dot -o tree.svg`.
 
     An ellipse is a position with its V, a box a finished one; a dashed ellipse has
-    children that are not shown. Arguments and errors as of `tree_text`.
+    children that are not shown. Marks, arguments and errors as of `tree_text`.
     """
     of_row = _copy_tree(tree, row)
     lines = []
@@ -131,10 +133,12 @@ def tree_dot(
         label, style = f"V {of_row.value(node):+.3f}", ""
         if node == Tree.ROOT:
             label = f"N {of_row.visits[node]}\n{label}"
-        if of_row.is_finished(node):
+        marks = of_row.marks(node)
+        if marks == ["end"]:
             label, style = "end", ", shape=box"
-        elif more:
-            style = ", style=dashed"
+        else:
+            label = "\n".join([label, *marks])
+            style = ", style=dashed" * more
         lines.append(f"n{node} [label={_quoted(label)}{style}];")
         if node != Tree.ROOT:
             label = (
@@ -158,14 +162,22 @@ class _TreeRow(NamedTuple):
     qvalues: np.ndarray  # [N]
     root_finished: np.ndarray  # []
     failed: np.ndarray  # []
+    num_nodes: np.ndarray  # []
+    proofs: Proofs | None  # [N] each
 
     def value(self, node: int) -> float:
         return self.value_sums[node] / max(self.visits[node], 1)
 
-    def is_finished(self, node: int) -> bool:
-        if node == Tree.ROOT:
-            return bool(self.root_finished)
-        return bool(self.discounts[node] == 0)
+    def marks(self, node: int) -> list[str]:
+        """What there is to say of a node besides its numbers."""
+        is_root = node == Tree.ROOT
+        if is_root and self.num_nodes == 0:
+            return ["empty"]
+        if self.root_finished if is_root else self.discounts[node] == 0:
+            return ["end"]
+        if self.proofs is not None and self.proofs.proven[node]:
+            return [f"proven {self.proofs.lower[node]:+d}"]
+        return []
 
 
 def _copy_tree(tree: Tree, row: int) -> _TreeRow:

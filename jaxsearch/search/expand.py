@@ -135,12 +135,12 @@ def expand(
     action = jnp.where(again, read(tree.actions, last), action)
     embedding = jax.tree.map(lambda x: read(x, parent), tree.embeddings)
     output, embedding = recurrent_fn(params, key, action, embedding)
-    check_output(output, embedding, tree)
+    output = check_output(output, embedding, tree)
 
     dtype = tree.value_sums.dtype
     reward, discount = output.reward.astype(dtype), output.discount.astype(dtype)
     value = jnp.where(discount == 0, 0, output.value.astype(dtype))
-    probs, has_probs = _softmax(jnp.asarray(output.prior_logits), dtype)
+    probs, has_probs = _softmax(output.prior_logits, dtype)
     kept, actions = keep_highest(probs, max_children)
     most = jnp.maximum(jnp.abs(reward), jnp.abs(discount * value))
     fine = (most <= MOST_VALUE) & (has_probs | (discount == 0))

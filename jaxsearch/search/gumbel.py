@@ -21,6 +21,7 @@ from jaxsearch.search.arguments import (
     check_count,
     check_numbers,
     per_row,
+    root_of_arrays,
 )
 from jaxsearch.search.loop import search
 from jaxsearch.search.moves import NO_ACTION
@@ -122,6 +123,7 @@ def gumbel_policy(
     Raises:
       ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
     """
+    root = root_of_arrays(root)
     check_arguments(root, num_simulations, invalid_actions, max_depth)
     check_options(root, num_simulations, options)
     check_count("max_num_considered_actions", max_num_considered_actions)
@@ -168,6 +170,7 @@ def gumbel_policy(
         invalid_actions=invalid_actions,
         root_order=order,
         row_parameters=halving,
+        not_counted=inherited,
         **options,
     )
     completed = qtransform(root_statistics(tree).without_lost())

@@ -69,6 +69,7 @@ def search(
     root_prior_probs: jax.Array | None = None,
     root_order: jax.Array | None = None,
     row_parameters: Any = None,
+    not_counted: jax.Array | None = None,
     count_root_evaluation: bool = True,
     keep_squares: bool = False,
     keep_qvalue_range: bool = False,
@@ -102,6 +103,8 @@ def search(
       root_order: [B, A], the order in which the root's unvisited actions are opened,
         the highest number first; one of 0 is never opened. None for the priors.
       row_parameters: arrays [B, ...] for the selection rules.
+      not_counted: [B, A] int, visits of earlier searches that an early stop leaves out,
+        as the choice of the move does. None for none.
       count_root_evaluation: whether the root starts with one visit, its own evaluation
         (mctx), or with none (the AlphaZero pseudocode).
       keep_squares: whether `Tree.square_sums` is kept, for variances.
@@ -142,7 +145,7 @@ def search(
         refill_terminals=options.get("refill_terminals", False),
         start=start,
     )
-    rows = roots, options.get("tree"), limits, row_parameters
+    rows = roots, options.get("tree"), limits, row_parameters, not_counted
     return over_rows(run, (params, rng_key), rows, like=roots.prior_probs)
 
 
@@ -222,6 +225,7 @@ def _search(
     reused,
     limits,
     row_parameters,
+    not_counted,
     *,
     recurrent_fn,
     root_score,
@@ -239,7 +243,7 @@ def _search(
         interior_score,
         row_parameters,
         on_descent=tree.qvalue_range is not None,
-        may_fill=reused is not None,
+        reused=reused is not None,
     )
     limits = jnp.where(tree.root_finished | tree.failed, 0, limits)
     num_steps = num_simulations
@@ -255,7 +259,7 @@ def _search(
         tree=tree,
         path=path_buffer(row, num_steps),
         below=places_buffer(row, num_steps),
-        watch=None if early_stop is None else stopping.watch(tree),
+        watch=None if early_stop is None else stopping.watch(tree, not_counted),
     )
 
     def active(state):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxsearch.search.arguments import LARGEST, check_numbers
+from jaxsearch.search.arguments import LARGEST, check_numbers, check_row_shape
 
 NO_ACTION = -1
 """The action of a row whose position is finished: there is no move to choose."""
@@ -28,12 +28,24 @@ def sample_action(
         raised, one below 0 or NaN counts as 0.
 
     Raises:
-      ValueError: the temperature is below 0 or not a number.
+      ValueError: the temperature is below 0 or not a number, or a shape does not fit.
     """
-    check_numbers(temperature=(temperature, 0, math.inf))
+    action_weights = jnp.asarray(action_weights)
+    if action_weights.ndim != 2:
+        raise ValueError(
+            f"action_weights has shape {action_weights.shape}, expected [B, A]: a row "
+            "of weights for each move to choose; for one row give weights[None, :]"
+        )
+    check_temperature(temperature, action_weights.shape[:1])
     logits = action_log_probs(action_weights, temperature)
     action = jax.random.categorical(key, logits).astype(jnp.int32)
     return jnp.where(jnp.any(_has_weight(action_weights), axis=-1), action, NO_ACTION)
+
+
+def check_temperature(temperature: ArrayLike, rows: tuple[int, ...]) -> None:
+    """Raises ValueError for what is no temperature, nor one for each row (B,)."""
+    check_numbers(temperature=(temperature, 0, math.inf))
+    check_row_shape("temperature", temperature, rows)
 
 
 def action_log_probs(action_weights: jax.Array, temperature: ArrayLike) -> jax.Array:
@@ -44,7 +56,7 @@ def action_log_probs(action_weights: jax.Array, temperature: ArrayLike) -> jax.A
     # From the maximum: 0 / T is 0 for every T from the smallest number to infinity.
     below = logits - jnp.max(logits, axis=-1, keepdims=True)
     tiny = jnp.finfo(logits.dtype).tiny
-    temperature = jnp.broadcast_to(temperature, logits.shape[:1])[:, None]
+    temperature = jnp.broadcast_to(jnp.asarray(temperature), logits.shape[:1])[:, None]
     # Written so that NaN counts as the smallest.
     temperature = jnp.where(temperature > tiny, temperature, tiny)
     scaled = below / temperature
@@ -84,6 +96,7 @@ def lcb_action(
       ValueError: a number out of range.
     """
     check_numbers(z=(z, 0, LARGEST), min_visit_share=(min_visit_share, 0, 1))
+    visit_counts, qvalues, stdevs = map(jnp.asarray, (visit_counts, qvalues, stdevs))
     most = jnp.max(visit_counts, axis=-1, keepdims=True)
     enough = (visit_counts > 0) & (visit_counts >= min_visit_share * most)
     bounds = qvalues - z * stdevs / jnp.sqrt(jnp.maximum(visit_counts, 1))

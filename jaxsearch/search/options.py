@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 
-from jaxsearch.search.arguments import check_count
+from jaxsearch.search.arguments import check_count, check_types
 from jaxsearch.search.stopping import EarlyStop
 from jaxsearch.search.tree import Tree
 
@@ -24,10 +24,12 @@ class SearchOptions(TypedDict, total=False):
       More leaves room for searches that go on with the tree. In a full tree
       simulations go on without new nodes, see `Tree.not_stored`.
     tree: of an earlier search, to go on with: `search_tree`, or
-      `search_tree.advance(action)` after a move. Its shapes and options must be those
-      of this search. The root's priors are those of this search. None to start anew.
-    budgets: [B] int, simulations of each row, at most `num_simulations`; 0 leaves the
-      choice to the priors. None for `num_simulations`.
+      `search_tree.advance(action)` after a move. Its options must be those of this
+      search, but for `capacity`, which is the tree's. The root's priors are those of
+      this search; that `root` is the position of the tree is not checked. None to
+      start anew.
+    budgets: [B] int, simulations of each row; more than `num_simulations` count as
+      that, 0 leaves the choice to the priors. None for `num_simulations`.
     early_stop: when a row stops before its budget, see `EarlyStop`. None for never.
     refill_terminals: whether simulations that end at a finished (or proven) position
       are made at once, until each row has a position for the model to evaluate. The
@@ -36,7 +38,8 @@ class SearchOptions(TypedDict, total=False):
     solve: whether exact outcomes are proven, see `jaxsearch.search.proofs`: for games
       whose only reward is the outcome, -1, 0 or 1, at the end. A descent ends at a
       proven position, a proven row stops, a lost move is visited only if there is no
-      other. Gumbel's completed values are then those of the moves that are not lost.
+      other; at Gumbel's root also where the halving is due at it alone. Gumbel's
+      completed values are those of the moves that are not lost.
     """
 
     max_children: int | None
@@ -57,9 +60,15 @@ def check_options(
     for name in options:
         if name not in known:
             raise TypeError(
-                f"unknown option {name!r}: the options of every search are "
-                f"{', '.join(known)}"
+                f"this search has no option {name!r}: besides those in its signature "
+                f"there are {', '.join(known)}"
             )
+    check_types(
+        tree=(options.get("tree"), Tree),
+        early_stop=(options.get("early_stop"), EarlyStop),
+        solve=(options.get("solve"), bool),
+        refill_terminals=(options.get("refill_terminals"), bool),
+    )
     batch_size, num_actions = np.shape(root.prior_logits)
     if (max_children := options.get("max_children")) is not None:
         check_count("max_children", max_children)
@@ -90,14 +99,11 @@ def check_options(
                 f"budgets has shape {np.shape(budgets)}, expected ({batch_size},): "
                 "the simulations of each row"
             )
-        if not jnp.issubdtype(jnp.result_type(budgets), jnp.integer):
+        if not jnp.issubdtype(jnp.asarray(budgets).dtype, jnp.integer):
             raise ValueError(
-                f"budgets has the dtype {jnp.result_type(budgets)}, expected whole "
+                f"budgets has the dtype {jnp.asarray(budgets).dtype}, expected whole "
                 "numbers"
             )
-    early_stop = options.get("early_stop")
-    if early_stop is not None and not isinstance(early_stop, EarlyStop):
-        raise TypeError(f"early_stop must be an EarlyStop or None, got {early_stop!r}")
     if tree is not None and tree.root_prior_probs.shape != (batch_size, num_actions):
         raise ValueError(
             f"tree is of {tree.root_prior_probs.shape[0]} searches with "

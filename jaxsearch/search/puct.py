@@ -8,13 +8,14 @@ AlphaGo Zero (Silver et al. 2017, methods, "Select"), forced playouts those of K
 (Wu 2019, section 3.2, https://arxiv.org/abs/1902.10565).
 """
 
-import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 import mctx
+import numpy as np
 from jax.typing import ArrayLike
 
 from jaxsearch.search.arguments import (
@@ -22,11 +23,14 @@ from jaxsearch.search.arguments import (
     TINY,
     check_arguments,
     check_numbers,
+    check_row_shape,
     check_scalars,
+    check_types,
     per_row,
+    root_of_arrays,
 )
 from jaxsearch.search.loop import search
-from jaxsearch.search.moves import sample_action
+from jaxsearch.search.moves import check_temperature, sample_action
 from jaxsearch.search.options import SearchOptions
 from jaxsearch.search.qtransforms import (
     FirstPlayUrgency,
@@ -129,6 +133,7 @@ def puct_policy(
     Raises:
       ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
     """
+    root = root_of_arrays(root)
     check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
     check_numbers(
         dirichlet_fraction=(dirichlet_fraction, 0, 1),
@@ -139,7 +144,16 @@ def puct_policy(
         c_puct=(c_puct, 0, LARGEST),
         root_prior_temperature=(root_prior_temperature, TINY, LARGEST),
         forced_playouts=(forced_playouts, 0, LARGEST),
-        temperature=(temperature, 0, math.inf),
+    )
+    check_temperature(temperature, np.shape(root.value))
+    check_row_shape(
+        "root_prior_temperature", root_prior_temperature, np.shape(root.value)
+    )
+    check_types(
+        qtransform=(qtransform, Callable),
+        first_play_urgency=(first_play_urgency, Callable),
+        root_first_play_urgency=(root_first_play_urgency, Callable),
+        variance_scaling=(variance_scaling, VarianceScaling),
     )
     check_scalars(
         pb_c_init=pb_c_init,
@@ -159,7 +173,7 @@ def puct_policy(
     )
     per_row("c_puct", c_puct, root)
     if c_puct is not None:
-        c_puct = jnp.broadcast_to(c_puct, jnp.shape(root.value))
+        c_puct = jnp.broadcast_to(jnp.asarray(c_puct), np.shape(root.value))
     below = PuctRule(
         qtransform=qtransform,
         first_play_urgency=first_play_urgency,

@@ -19,13 +19,18 @@ FirstPlayUrgency = Callable[[NodeStatistics], jax.Array]
 def qtransform_by_parent_and_siblings(
     node: NodeStatistics, *, epsilon: float = 1e-8
 ) -> jax.Array:
-    """Q scaled by the range of V(node) and the visited Q, which is from 0 to 1 then."""
+    """Q scaled by the range of V(node) and the visited Q, which is from 0 to 1 then.
+
+    A first-play urgency beyond the range counts as the end of it: the range is narrow
+    after few visits, so that nothing else would ever be looked at.
+    """
     visited = node.visit_counts > 0
     node_value = node.node_value[:, None]
     known = jnp.where(visited, node.qvalues, node_value)
     lowest = jnp.minimum(jnp.min(known, axis=1, keepdims=True), node_value)
     highest = jnp.maximum(jnp.max(known, axis=1, keepdims=True), node_value)
-    return (node.qvalues - lowest) / jnp.maximum(highest - lowest, epsilon)
+    scaled = (node.qvalues - lowest) / jnp.maximum(highest - lowest, epsilon)
+    return jnp.clip(scaled, 0, 1)
 
 
 def qtransform_fixed_scale(node: NodeStatistics) -> jax.Array:
@@ -37,13 +42,16 @@ def qtransform_by_tree_range(node: NodeStatistics) -> jax.Array:
     """Q scaled by the lowest and the highest Q that the tree has seen, as in MuZero.
 
     Each row has its own range, of all the means that any edge has had. Choices depend
-    on the whole tree then and are made on the descent, which is slower.
+    on the whole tree then and are made on the descent, which is slower. A first-play
+    urgency beyond the range counts as the end of it.
     """
     lowest, highest = jnp.moveaxis(jnp.asarray(node.qvalue_range), 1, 0)
     known = (highest > lowest)[:, None]
     lowest = jnp.where(known, lowest[:, None], 0)
     width = jnp.where(known, highest[:, None] - lowest, 1)
-    return (node.qvalues - lowest) / width
+    scaled = (node.qvalues - lowest) / width
+    # As long as there is no range Q is as it is.
+    return jnp.where(known, jnp.clip(scaled, 0, 1), scaled)
 
 
 @dataclass(frozen=True)

@@ -21,16 +21,33 @@ def advance(tree: Tree, actions: jax.Array, reset: jax.Array | None = None) -> T
     its search failed; the next search fills it from the root that it is given.
 
     Meant for `policy(..., tree=tree.advance(actions))`.
+
+    Args:
+      actions: [B] int; one out of range starts its row empty.
+      reset: [B] bool; None for no row.
+
+    Raises:
+      ValueError: another shape or dtype.
     """
     if reset is None:
         reset = jnp.zeros_like(tree.failed)
+    actions, reset = jnp.asarray(actions), jnp.asarray(reset)
+    for name, array, kind in (
+        ("actions", actions, jnp.integer),
+        ("reset", reset, jnp.bool),
+    ):
+        if array.shape != tree.failed.shape or not jnp.issubdtype(array.dtype, kind):
+            raise ValueError(
+                f"{name} is an array of {array.dtype} of shape {array.shape}, expected "
+                f"one {kind.__name__} for each row, {tree.failed.shape}"
+            )
     return over_rows(_advance, (), (tree, actions, reset), like=tree.visits)
 
 
 def _advance(tree, actions, reset):
     child = pick(tree.root_children, jnp.clip(actions, 0, tree.num_actions - 1))
     kept = (actions >= 0) & (child != Tree.NO_CHILD) & ~tree.failed
-    kept = kept & (pick(tree.discounts, child) != 0) & ~reset.astype(bool)
+    kept = kept & (pick(tree.discounts, child) != 0) & ~reset
     stays = _is_below(tree, child) & kept[:, None]
     count = jnp.sum(stays, axis=1, dtype=jnp.int32)
     new_index = jnp.where(stays, jnp.cumsum(stays, axis=1, dtype=jnp.int32) - 1, -1)

@@ -70,7 +70,8 @@ def for_self_play(
         return root, root_prior_probs
     logits = jnp.asarray(root.prior_logits)
     if root_prior_probs is not None:
-        legal = jnp.asarray(root_prior_probs) > 0
+        root_prior_probs = jnp.asarray(root_prior_probs)
+        legal = root_prior_probs > 0
         if total is not None:
             alpha = total / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
         noise = jax.random.dirichlet(key, jnp.broadcast_to(alpha, logits.shape))

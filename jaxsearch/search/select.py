@@ -75,7 +75,8 @@ class Rules(NamedTuple):
     interior_score: ScoreFn
     row_parameters: Any
     on_descent: bool  # below the roots, because the scores change elsewhere
-    may_fill: bool  # whether the tree may run out of free slots
+    reused: bool  # the tree of an earlier search: it may be full, the root have more
+    # children than slots
 
 
 def select_at_roots(tree: Tree, searched: jax.Array, rules: Rules) -> Tree:
@@ -142,7 +143,7 @@ def _select(tree, place, exists, rules, at_root=False):
         qvalue_range = tree.qvalue_range[row]
     next_prior_prob = read_nodes(tree.next_prior_prob)
     newest = read_nodes(tree.last_child)
-    full = (tree.num_nodes == tree.capacity)[row] if rules.may_fill else None
+    full = (tree.num_nodes == tree.capacity)[row] if rules.reused else None
 
     def of_width(width):
         def older(child, _):
@@ -197,7 +198,10 @@ def _select(tree, place, exists, rules, at_root=False):
         choice = pick(choices, column)
         return jnp.where(num_children == 0, Tree.NO_CHILD, choice)
 
-    most = min(tree.unvisited_prior_probs.shape[2], tree.capacity)
+    most = tree.unvisited_prior_probs.shape[2]
+    if at_root and rules.reused:  # earlier searches may have kept other actions
+        most = tree.num_actions
+    most = min(most, tree.capacity)
     widths = [width for width in _WIDTHS if width < most]
     widest = jnp.max(num_children)
     branch = sum((widest > width).astype(jnp.int32) for width in widths)

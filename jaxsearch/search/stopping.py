@@ -17,6 +17,8 @@ class EarlyStop:
     `policy_change` is the rule of Leela Chess Zero (KLDGain): the row stops once the
     shares of the visits at the root have moved less than this since the last look, in
     nats a simulation, measured as KL(before || now).
+
+    With `solve` a proof may still have changed the move of a row that stopped.
     """
 
     interval: int = 16
@@ -33,12 +35,19 @@ class Watch(NamedTuple):
 
     stopped: jax.Array  # [B] bool
     visit_counts: jax.Array  # [B, A] float: at the last look, 0 before the first
+    not_counted: jax.Array  # [B, A] int: visits of earlier searches
 
 
-def watch(tree: Tree) -> Watch:
-    """The state before the first simulation."""
+def watch(tree: Tree, not_counted: jax.Array | None) -> Watch:
+    """The state before the first simulation.
+
+    Args:
+      not_counted: [B, A], visits that the choice of the move leaves out; None for none.
+    """
     zeros = jnp.zeros_like(tree.root_prior_probs)
-    return Watch(jnp.zeros_like(tree.failed), zeros)
+    if not_counted is None:
+        not_counted = zeros.astype(jnp.int32)
+    return Watch(jnp.zeros_like(tree.failed), zeros, not_counted)
 
 
 def look(
@@ -48,17 +57,18 @@ def look(
     due = moved & (tree.simulations % rule.interval == 0)
 
     def look_now():
-        counts = tree.summary().visit_counts
+        counts = tree.summary().visit_counts - watch.not_counted
         stop = jnp.zeros_like(due)
         if rule.most_visited:
-            stop = stop | (_lead(counts) > budgets - tree.simulations)
+            of_playable = jnp.where(tree.playable, counts, 0)
+            stop = stop | (_lead(of_playable) > budgets - tree.simulations)
         if rule.policy_change > 0:
             change = _divergence(watch.visit_counts, counts) / rule.interval
             seen = jnp.any(watch.visit_counts > 0, axis=1)
             stop = stop | (seen & (change < rule.policy_change))
-        return Watch(
-            watch.stopped | (due & stop),
-            jnp.where(due[:, None], counts, watch.visit_counts),
+        return watch._replace(
+            stopped=watch.stopped | (due & stop),
+            visit_counts=jnp.where(due[:, None], counts, watch.visit_counts),
         )
 
     return jax.lax.cond(jnp.any(due), look_now, lambda: watch)

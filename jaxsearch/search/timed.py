@@ -55,9 +55,17 @@ class TimedSearch:
           capacity: nodes a row has room for, more than `chunk`. In a full tree
             simulations go on without new nodes, see `Tree.not_stored`.
           clock: seconds, for tests.
+
+        Raises:
+          ValueError: for a count below 1 or a capacity not above `chunk`.
         """
         check_count("chunk", chunk)
         check_count("capacity", capacity)
+        if capacity <= chunk:
+            raise ValueError(
+                f"capacity is {capacity}, expected more than the {chunk} simulations "
+                "of a chunk"
+            )
         self._chunk = chunk
         self._clock = clock
         self._slowest = 0.0

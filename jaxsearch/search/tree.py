@@ -25,9 +25,14 @@ class SearchSummary:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Proofs:
-    """What is known of exact outcomes, -1, 0 or 1 (see `jaxsearch.search.proofs`)."""
+    """What is known of exact outcomes, -1, 0 or 1 (see `jaxsearch.search.proofs`).
 
-    # Of the edge into each node, its mover's view; of the root itself at the root.
+    `lower` and `upper` bound the outcome of the move into each node, in the view of the
+    player who made it; at the root, column 0, the outcome of the position itself, in
+    the view of the player to move. Whether that is known says `proven[:, 0]`, and what
+    it is `lower[:, 0]`.
+    """
+
     lower: jax.Array  # [B, M] int8: the outcome is no less
     upper: jax.Array  # [B, M] int8: the outcome is no more
     # Of the legal actions of each node, those that are not visited included.

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 
 from rich.console import Console
 
@@ -50,6 +51,37 @@ def test_infinite_elo_is_shown_as_such():
     assert "Elo difference +inf" in text
     assert "warning: only 2 of 4" in text
     assert "nan" not in text.lower()
+
+
+# Case R64: 3 wins, 1 loss and 2 draws, which are one more win moving first.
+def test_match_shows_wins_losses_and_draws_by_colour():
+    text = printed(
+        match_report(
+            MatchResult(
+                game="nim",
+                first="a",
+                second="b",
+                games=6,
+                opening_plies=2,
+                distinct_openings=3,
+                distinct_games=6,
+                moving_first=Tally(wins=2, losses=0, draws=1, truncated=0),
+                moving_second=Tally(wins=1, losses=1, draws=1, truncated=0),
+                total=Tally(wins=3, losses=1, draws=2, truncated=0),
+                scored_pairs=3,
+                estimate=estimate_elo([1.0, 0.5, 0.5]),
+                warnings=(),
+            )
+        )
+    )
+    table = [re.split("[│┃]", line)[1:-1] for line in text.splitlines()]
+    heads, *rows = ([word.strip() for word in row] for row in table if row)
+    assert heads == ["", "games", "wins", "losses", "draws", "truncated"]
+    assert rows == [
+        ["moving first", "3", "2", "0", "1", "0"],
+        ["moving second", "3", "1", "1", "1", "0"],
+        ["all", "6", "3", "1", "2", "0"],
+    ]
 
 
 def test_sweep_shows_every_setting():

@@ -112,6 +112,21 @@ class RewardsAreInteger(_Game):
         return dataclasses.replace(after, rewards=after.rewards.astype(jnp.int32))
 
 
+class OptionsAreNotThoseOfTheGame(_Game):
+    @property
+    def options(self):
+        return {"size": 3}
+
+
+class OptionsMakeAnotherGame(_Game):
+    def __init__(self, num_actions=9):
+        self.num_actions = num_actions
+
+    @property
+    def options(self):
+        return {"num_actions": 10}
+
+
 class MaskIsTooLong(_Game):
     num_actions = 10
 

@@ -44,6 +44,23 @@ def test_board_mask_and_policy_are_mirrored_together():
     np.testing.assert_array_equal(result.search_value, plies.search_value)
 
 
+# Turns by a quarter are not their own inverses, as the mirror is.
+def test_policy_stays_on_its_stone_under_every_symmetry():
+    env = envs.make("tic_tac_toe")
+    state = env.step(env.init(), 1)  # a stone at (0, 1)
+    count = 200
+    plies = make_plies(
+        [np.asarray(env.observe(state))] * count,
+        [np.asarray(state.legal_action_mask)] * count,
+        [np.eye(9)[1]] * count,
+    )
+    result = learner.augment(jax.random.key(0), plies, env.symmetries)
+    stones = np.asarray(result.observation).sum(axis=3).reshape(count, 9)
+    np.testing.assert_array_equal(stones, result.policy_target)
+    np.testing.assert_array_equal(stones == 0, result.legal_action_mask)
+    assert len(np.unique(stones.argmax(axis=1))) == 4
+
+
 def test_value_target_mixes_the_outcome_with_the_search_value():
     outcome, search_value = jnp.array([1.0, -1.0, 0.0]), jnp.array([0.6, 0.2, -0.4])
     for share, expected in {

@@ -17,6 +17,7 @@ LOWEST_SCORE = -1e9  # mctx's, of an action that is due
 
 Step = Callable[[int, int], tuple[int, float, float, float, list[float]]]
 Scores = tuple[dict[int, float], float]  # by action, and the unit of values in them
+Actions = list[int]
 Move = tuple[list[float], list[int]]  # action weights [A], and what may be played
 
 
@@ -67,12 +68,13 @@ class Puct:
             c = self.pb_c_init + math.log((node.visits + base + 1) / base)
         if self.variance_scaling:
             c *= self.variance_scaling.factor(node)
-        lowest, scale = 0.0, 1.0
+        lowest, scale, bounds = 0.0, 1.0, (-math.inf, math.inf)
         if self.transform == "parent_and_siblings":
+            bounds = 0.0, 1.0
             values = [node.mean_value, *(x.qvalue for x in node.children.values())]
             lowest, scale = min(values), max(max(values) - min(values), EPSILON)
         if self.transform == "tree_range" and tree.highest > tree.lowest:
-            lowest, scale = tree.lowest, tree.highest - tree.lowest
+            lowest, scale, bounds = tree.lowest, tree.highest - tree.lowest, (0.0, 1.0)
         urgency = self.first_play_urgency
         if node is tree.root and self.root_first_play_urgency is not None:
             urgency = self.root_first_play_urgency
@@ -83,7 +85,9 @@ class Puct:
         def score(action: int, visits: int) -> float:
             child = node.children.get(action)
             value = child.qvalue if child else urgency
-            value_score = 0.0 if value is None else (value - lowest) / scale
+            value_score = 0.0
+            if value is not None:
+                value_score = min(max((value - lowest) / scale, bounds[0]), bounds[1])
             exploration = c * math.sqrt(node.visits) * node.priors[action]
             return value_score + exploration / (1 + visits)
 
@@ -93,9 +97,7 @@ class Puct:
         total = sum(root.visit_counts)
         return math.sqrt(self.forced_playouts * root.priors[action] * total)
 
-    def scores(
-        self, tree: Tree, node: Node, actions: list[int], live: list[int]
-    ) -> Scores:
+    def scores(self, tree: Tree, node: Node, actions: Actions, live: Actions) -> Scores:
         del live  # PUCT scales by the Q of lost moves, too
         (score, unit), visits = self.rule(tree, node), node.visit_counts
         scores = {action: score(action, visits[action]) for action in actions}
@@ -173,9 +175,7 @@ class Gumbel:
         unit = min(scale / factor, 1.0) if qvalues else 1.0
         return [factor * (q - lowest) / scale for q in completed], unit
 
-    def scores(
-        self, tree: Tree, node: Node, actions: list[int], live: list[int]
-    ) -> Scores:
+    def scores(self, tree: Tree, node: Node, actions: Actions, live: Actions) -> Scores:
         """Only of those that are due, at the root."""
         completed, unit = self.completed_qvalues(node, live)
         scores, visits = sums(node.logits, completed), node.visit_counts
@@ -212,10 +212,11 @@ class EarlyStop:
     most_visited: bool = True
     policy_change: float = 0.0
 
-    def stops(self, tree: Tree, before: list[int], left: int) -> bool:
+    def stops(
+        self, tree: Tree, before: list[int], visits: list[int], live: list[int], left
+    ) -> bool:
         """By the visits [A] of the root's edges at the check before, and now."""
-        visits = tree.root.visit_counts
-        second, first = sorted([0, *visits])[-2:]
+        second, first = sorted([0, 0, *(visits[action] for action in live)])[-2:]
         if self.most_visited and first - second > left:
             return True
         if not self.policy_change or not sum(before):
@@ -344,9 +345,13 @@ def search(
             node.choice = choose(node) if node.actions else node.choice
         done += 1
         if early_stop and done % early_stop.interval == 0:
-            if early_stop.stops(tree, before, num_simulations - done):
+            visits, left = root.visit_counts, num_simulations - done
+            if isinstance(method, Gumbel):  # whose move is by those of this search
+                visits = [n - o for n, o in zip(visits, tree.inherited, strict=True)]
+            live = playable(root) if solve else root.actions
+            if early_stop.stops(tree, before, visits, live, left):
                 break
-            before = root.visit_counts
+            before = visits
 
     tree.over = True
     weights, candidates = method.move(tree, playable(root) if solve else root.actions)

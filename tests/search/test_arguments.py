@@ -168,6 +168,49 @@ def test_bool_is_no_count():
         trace(num_simulations=True)
 
 
-def test_lists_are_accepted():
-    output = trace(invalid_actions=[[False, True]] * 3, prior_logits=[[0.0, 0.0]] * 3)
-    assert output.action_weights.shape == (3, 2)
+def test_lists_and_whole_numbers_are_accepted():
+    given = {
+        "invalid_actions": [[False, True]] * 3,
+        "prior_logits": [[0, 0]] * 3,
+        "value": [0, 1, 0],
+    }
+    puct = partial(
+        puct_policy,
+        budgets=[1, 2, 3],
+        c_puct=[1.0, 2.0, 3.0],
+        root_prior_probs=[[0.5, 0.5]] * 3,
+        temperature=[0.0, 1.0, 2.0],
+    )
+    gumbel = partial(gumbel_policy, gumbel_scale=[0.0, 1.0, 2.0])
+    for policy in (puct, puct_policy, gumbel, mctx_puct_policy, mctx_gumbel_policy):
+        assert trace(policy, **given).action_weights.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "parts"),
+    [
+        ({"temperature": np.ones(2)}, ValueError, "temperature has shape (2,)"),
+        ({"root_prior_temperature": np.ones((3, 1))}, ValueError, "has shape (3, 1)"),
+        ({"c_puct": [1.0, -1.0, 2.0]}, ValueError, "c_puct must be a number from 0"),
+        ({"first_play_urgency": -1.0}, TypeError, "must be a function or None"),
+        ({"variance_scaling": True}, TypeError, "must be VarianceScaling or None"),
+        ({"qtransform": "fixed"}, TypeError, "qtransform must be a function"),
+        ({"solve": "no"}, TypeError, "solve must be bool or None, got 'no'"),
+        ({"tree": TABLES}, TypeError, "tree must be Tree or None"),
+    ],
+)
+def test_options_of_puct_are_looked_at_before_the_search(options, error, parts):
+    with pytest.raises(error, match=re.escape(parts)):
+        trace(partial(puct_policy, **options))
+
+
+def test_complex_and_bool_numbers_are_refused():
+    for name in ("prior_logits", "value"):
+        values = getattr(root_of(TABLES), name)
+        for dtype in (bool, complex):
+            with pytest.raises(TypeError, match=rf"root.{name} is of .*expected real"):
+                trace(**{name: np.asarray(values).astype(dtype)})
+    with pytest.raises(TypeError, match="root is dict, expected mctx"):
+        puct_policy(TABLES, jax.random.key(0), {}, recurrent_fn, 4)  # pyright: ignore[reportArgumentType]
+    with refused("max_depth", "below 2**31"):
+        trace(max_depth=10**12)

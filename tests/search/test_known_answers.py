@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxsearch import gumbel_policy, puct_policy, qtransform_fixed_scale
+from jaxsearch import EarlyStop, gumbel_policy, puct_policy, qtransform_fixed_scale
 from tests.search.table_model import (
     make_tables,
     random_mask,
@@ -14,6 +14,7 @@ from tests.search.table_model import (
     recurrent_fn,
     root_of,
     search,
+    search_tree,
 )
 
 END = 3  # the last state, in games whose other states are numbered from 0
@@ -196,12 +197,20 @@ def test_zero_simulations_are_refused(policy):
         policy(tables, jax.random.key(0), root_of(tables), recurrent_fn, 0)
 
 
-@POLICIES
-def test_rows_of_a_batch_do_not_touch_each_other(policy):
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        (puct_policy, {}),
+        (gumbel_policy, {}),
+        (puct_policy, {"early_stop": EarlyStop(interval=4)}),
+    ],
+    ids=["puct", "gumbel", "early_stop"],
+)
+def test_rows_of_a_batch_do_not_touch_each_other(policy, options):
     random = np.random.default_rng(10)
     tables = random_tables(random, 8, 5, terminals=0.1, rewards=0.3, illegal=0.2)
     illegal = random_mask(random, 8, 5)
-    searched = partial(search, policy=policy)
+    searched = partial(search, policy=policy, **options)
     together = searched(tables, 24, illegal)
     reversed_rows = searched(tables[::-1], 24, illegal[::-1])
     alone = [searched(tables[[row]], 24, illegal[[row]]) for row in range(8)]
@@ -223,15 +232,22 @@ def test_rows_of_a_batch_do_not_touch_each_other(policy):
     assert np.abs(beside_large_values["qvalues"][3]).max() > 100
 
 
+# Of equal actions the lowest comes first at the root, the oldest child below it, here
+# below the only legal action.
 @pytest.mark.parametrize(
-    ("num_simulations", "fewest", "most"), [(4, 1, 1), (40, 10, 10), (6, 1, 2)]
+    ("num_simulations", "expected"),
+    [(4, [1, 1, 1, 1]), (40, [10, 10, 10, 10]), (6, [2, 2, 1, 1])],
 )
-def test_flat_game_is_searched_evenly(num_simulations, fewest, most):
+def test_flat_game_is_searched_evenly(num_simulations, expected):
     tables = make_tables([[1] * 4, [1] * 4], discounts=0)
     visit_counts = search(tables, num_simulations)["visit_counts"]
-    assert visit_counts.sum() == num_simulations
-    assert visit_counts.min() == fewest
-    assert visit_counts.max() == most
+    np.testing.assert_array_equal(visit_counts, [expected])
+
+    tables = make_tables([[1] * 4] * 3, discounts=[[-1] * 4, [0] * 4, [0] * 4])
+    tree = search_tree(tables, num_simulations + 1, np.array([[False] + [True] * 3]))
+    nodes = np.flatnonzero(tree.parents[0] == 1)
+    np.testing.assert_array_equal(tree.actions[0][nodes], np.arange(4))
+    np.testing.assert_array_equal(tree.visits[0][nodes], expected)
 
 
 # What the documentation says of ties, and the same key gives the same result.

@@ -143,3 +143,24 @@ def test_weight_that_is_not_finite_counts_as_none():
     for seed in range(20):
         actions = sample_action(jax.random.key(seed), weights, 1.0)
         np.testing.assert_array_equal(actions, [2, 2, NO_ACTION])
+
+
+def test_numpy_integers_are_counts():
+    counts = np.array([[3, 1], [0, 0]])
+    assert counts.dtype == np.int64
+    action = lcb_action(counts, np.zeros((2, 2)), np.zeros((2, 2)))
+    np.testing.assert_array_equal(action, [0, NO_ACTION])
+
+
+@pytest.mark.parametrize(
+    ("weights", "temperature", "message"),
+    [
+        (np.ones(3), 1.0, r"action_weights has shape \(3,\), expected \[B, A\]"),
+        (np.ones((2, 3, 4)), 1.0, "action_weights has shape"),
+        (np.ones((2, 3)), np.ones(3), r"temperature has shape \(3,\), .*row, \(2,\)"),
+        (np.ones((2, 2)), np.ones((2, 1)), r"temperature has shape \(2, 1\)"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(weights, temperature, message):
+    with pytest.raises(ValueError, match=message):
+        sample_action(jax.random.key(0), weights, temperature)

@@ -1,6 +1,7 @@
 """Options that do not fit are refused before compiling, and what they cost is told."""
 
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from jaxsearch import (
     puct_policy,
 )
 from jaxsearch.search.memory import TreeTooLargeError
-from tests.search.table_model import make_tables, recurrent_fn, root_of
+from tests.search.table_model import make_tables, random_tables, recurrent_fn, root_of
 
 TABLES = make_tables(np.zeros((2, 4), int), batch_size=3)  # B = 3, A = 4
 KEY = jax.random.key(0)
@@ -57,9 +58,9 @@ def test_options_that_cannot_be_are_refused(policy, options, message):
 
 @POLICIES
 def test_options_of_the_wrong_kind_are_type_errors(policy):
-    with pytest.raises(TypeError, match=r"unknown option 'budget': .*budgets"):
+    with pytest.raises(TypeError, match=r"has no option 'budget': .*budgets"):
         trace(policy, budget=np.ones(3, int))
-    with pytest.raises(TypeError, match="early_stop must be an EarlyStop or None"):
+    with pytest.raises(TypeError, match="early_stop must be EarlyStop or None"):
         trace(policy, early_stop=True)
 
 
@@ -162,3 +163,80 @@ def test_search_larger_than_the_memory_is_refused_with_the_number(policy):
         trace(policy, num_simulations=count - 1)
     with pytest.raises(TreeTooLargeError, match="more than the 2147483648 nodes"):
         trace(policy, num_simulations=2**30)
+
+
+@pytest.mark.parametrize(
+    ("actions", "reset", "message"),
+    [
+        (
+            np.zeros(4, int),
+            None,
+            r"actions is an array of int.* shape \(4,\), .*\(3,\)",
+        ),
+        (np.zeros((3, 1), int), None, "actions is an array"),
+        (np.zeros(3), None, "actions is an array of float.*, expected one integer"),
+        (0, None, "actions is an array"),
+        (np.zeros(3, int), True, r"reset is an array of bool of shape \(\)"),
+        (np.zeros(3, int), [0, 1, 0], "reset is an array of int.*, expected one bool"),
+    ],
+)
+def test_moves_to_go_on_after_are_looked_at(actions, reset, message):
+    tree = trace(puct_policy).search_tree
+    with pytest.raises(ValueError, match=message):
+        tree.advance(actions, reset)
+
+
+# The noise of each search lets another pair of actions in, at the root and below it.
+@POLICIES
+def test_reused_root_keeps_other_actions_than_before(policy):
+    tables = make_tables([[0, 1, 1, 1], [1, 1, 1, 1]])
+    quiet = {"puct_policy": {"dirichlet_fraction": 0}, "gumbel_policy": {}}
+
+    @jax.jit
+    def search(logits, tree):
+        root = root_of(tables).replace(prior_logits=logits)
+        options = quiet[policy.__name__]
+        return policy(
+            tables, KEY, root, recurrent_fn, 16, max_children=2, tree=tree, **options
+        ).search_tree
+
+    root = root_of(tables)
+    tree = jax.eval_shape(
+        lambda: (
+            policy(
+                tables, KEY, root, recurrent_fn, 16, max_children=2, capacity=200
+            ).search_tree
+        )
+    )
+    tree = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), tree)
+    for number, logits in enumerate(
+        ([3, 2, 0, -1], [3, 0, 2, -1], [3, 0, -1, 2], [3, 2, 0, -1]), 1
+    ):
+        tree = search(jnp.array([logits], jnp.float32), tree)
+        actions = tree.actions[0][tree.parents[0] == tree.ROOT]
+        assert len(np.unique(actions)) == len(actions)
+        assert tree.summary().visit_counts.sum() == 16 * number
+
+
+# The move of Gumbel is chosen by the visits of the last search alone.
+def test_early_stop_of_gumbel_does_not_change_the_move_of_a_reused_tree():
+    tables = random_tables(np.random.default_rng(0), 64, 6)
+
+    @partial(jax.jit, static_argnames="early_stop")
+    def search(tree, early_stop=None):
+        options = {"capacity": 200} if tree is None else {"tree": tree}
+        return gumbel_policy(
+            tables,
+            KEY,
+            root_of(tables),
+            recurrent_fn,
+            64,
+            gumbel_scale=0,
+            early_stop=early_stop,
+            **options,
+        )
+
+    tree = search(None).search_tree
+    whole = search(tree)
+    stopped = search(tree, early_stop=EarlyStop(interval=4))
+    np.testing.assert_array_equal(stopped.action, whole.action)

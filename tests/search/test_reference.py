@@ -273,13 +273,14 @@ def test_ties_go_to_the_lowest_action_at_the_root_or_to_the_first_visited():
     assert visits_below_the_root(*game, 4, method) == [0, 4]
 
 
-# The range is [0.2, 0.35], so that u = 0.1 becomes -2/3.
-def test_first_play_urgency_is_not_clipped():
+# The range is [0.2, 0.35]: u = 0.1 counts as 0.2, without that it would become -2/3.
+def test_first_play_urgency_is_clipped_to_the_range():
     game = bandit([0.2, 0], [0.6, 0.4], value=0.5)
-    method = Puct(c_puct=1.0, first_play_urgency=0.1)
+    for urgency in (-1.0, 0.1, 0.2):
+        method = Puct(c_puct=1.0, first_play_urgency=urgency)
+        assert run(game, 2, method=method).visit_counts == [1, 1]
+    method = Puct(c_puct=1.0, first_play_urgency=0.0, transform="fixed_scale")
     assert run(game, 2, method=method).visit_counts == [2, 0]
-    method = Puct(c_puct=1.0, first_play_urgency=0.19)
-    assert run(game, 2, method=method).visit_counts == [1, 1]
 
 
 #   0 --(+0.5)--> 1 --(+0.25)--> 2 --(+1, end)--> 3, one action each

@@ -89,7 +89,7 @@ def test_full_tree_is_searched_on(game):
 def test_bad_numbers_are_refused(game):
     with pytest.raises(ValueError, match="chunk must be a whole number"):
         timed_search(chunk=0)
-    with pytest.raises(ValueError, match="capacity is 10, too small for 10"):
+    with pytest.raises(ValueError, match="capacity is 10, expected more than the 10"):
         timed_search(capacity=CHUNK)(*game[:1], KEY, game[1], seconds=1.0)
     with pytest.raises(ValueError, match="seconds must be a number from 0"):
         timed_search()(*game[:1], KEY, game[1], seconds=-1.0)
