@@ -52,7 +52,7 @@ def test_early_stop_of_a_settled_policy(before, change, stops):
     root = Node(0, 0.0, children=children)
     root.set_priors([0.5, 0.5], [0, 1], None)
     early_stop = EarlyStop(4, most_visited=False, policy_change=change)
-    assert early_stop.stops(Tree(root), before, 9) == stops
+    assert early_stop.stops(Tree(root), before, root.visit_counts, [0, 1], 9) == stops
 
 
 # Visits of 1, 1; 3, 1; 5, 1: changes of 0.0719 and 0.0112 a simulation.
