@@ -1,4 +1,8 @@
-"""AlphaZero-class search on an accelerator, in JAX."""
+"""AlphaZero-class search on an accelerator, in JAX.
+
+Start with `puct_policy` or `gumbel_policy` on a root of yours, or of a game through
+`two_player_model`; docs/use_your_own_model.md has examples that run.
+"""
 
 from jaxsearch.search import (
     NO_ACTION,
