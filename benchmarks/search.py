@@ -5,8 +5,8 @@
 Each line of JSON compares one of our policies with a rival, on the same roots and all
 with their default options: simulations per second (of the whole batch; median of the
 runs after compilation, the policies taking turns), their ratio, compile time and
-memory. A table follows at the end. Takes about eight minutes on two CPU cores, nearly all
-of which mctx needs.
+memory. A table follows at the end. Takes about eight minutes on two CPU cores, nearly
+all of which mctx needs.
 """
 
 from dataclasses import asdict, dataclass, replace
