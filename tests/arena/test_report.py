@@ -24,29 +24,39 @@ def printed(report):
     return console.file.getvalue()
 
 
+def printed_match(moving_first, moving_second, total, pairs, warnings=()):
+    result = MatchResult(
+        game="nim",
+        first="a",
+        second="b",
+        games=sum(total),
+        opening_plies=0,
+        distinct_openings=1,
+        distinct_games=2,
+        moving_first=tally(*moving_first),
+        moving_second=tally(*moving_second),
+        total=tally(*total),
+        scored_pairs=len(pairs),
+        estimate=estimate_elo(pairs),
+        warnings=warnings,
+    )
+    return printed(match_report(result))
+
+
+def tally(wins, losses, draws):
+    return Tally(wins=wins, losses=losses, draws=draws, truncated=0)
+
+
 def test_infinite_elo_is_shown_as_such():
     assert elo_text(math.inf) == "+inf"
     assert elo_text(-math.inf) == "-inf"
     assert elo_text(61.96) == "+62"
-    won = Tally(wins=2, losses=0, draws=0, truncated=0)
-    text = printed(
-        match_report(
-            MatchResult(
-                game="nim",
-                first="a",
-                second="b",
-                games=4,
-                opening_plies=0,
-                distinct_openings=1,
-                distinct_games=2,
-                moving_first=won,
-                moving_second=won,
-                total=Tally(wins=4, losses=0, draws=0, truncated=0),
-                scored_pairs=2,
-                estimate=estimate_elo([1.0, 1.0]),
-                warnings=("only 2 of 4 games are different",),
-            )
-        )
+    text = printed_match(
+        (2, 0, 0),
+        (2, 0, 0),
+        (4, 0, 0),
+        pairs=[1.0, 1.0],
+        warnings=("only 2 of 4 games are different",),
     )
     assert "Elo difference +inf" in text
     assert "warning: only 2 of 4" in text
@@ -55,25 +65,7 @@ def test_infinite_elo_is_shown_as_such():
 
 # Case R64: 3 wins, 1 loss and 2 draws, which are one more win moving first.
 def test_match_shows_wins_losses_and_draws_by_colour():
-    text = printed(
-        match_report(
-            MatchResult(
-                game="nim",
-                first="a",
-                second="b",
-                games=6,
-                opening_plies=2,
-                distinct_openings=3,
-                distinct_games=6,
-                moving_first=Tally(wins=2, losses=0, draws=1, truncated=0),
-                moving_second=Tally(wins=1, losses=1, draws=1, truncated=0),
-                total=Tally(wins=3, losses=1, draws=2, truncated=0),
-                scored_pairs=3,
-                estimate=estimate_elo([1.0, 0.5, 0.5]),
-                warnings=(),
-            )
-        )
-    )
+    text = printed_match((2, 0, 1), (1, 1, 1), (3, 1, 2), pairs=[1.0, 0.5, 0.5])
     table = [re.split("[│┃]", line)[1:-1] for line in text.splitlines()]
     heads, *rows = ([word.strip() for word in row] for row in table if row)
     assert heads == ["", "games", "wins", "losses", "draws", "truncated"]
