@@ -292,7 +292,7 @@ def test_checkpoint_of_another_game_or_size_is_named(run, capfd, name, value):
         ({"device": "x" * 4000}, "device is 'xxxx"),
         ({"x" * 4000: 1}, "unknown setting 'xxxx"),
         ("games", "the setting 'games' is missing"),
-        ("[" * 5000, "nested too deeply"),
+        pytest.param("[" * 100_000, "nested too deeply", id="brackets"),
         (b"\xff", "can't decode"),
     ],
     ids=str,
