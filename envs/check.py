@@ -111,7 +111,7 @@ def _check_options(env: Env[Any]) -> None:
     try:
         again = kind(**env.options)
     except (TypeError, ValueError) as error:
-        again, why = None, f": {error}"
+        why = f": {error}"
     else:
         told = ("id", "num_players", "num_actions", "observation_shape", "options")
         differ = [name for name in told if getattr(again, name) != getattr(env, name)]

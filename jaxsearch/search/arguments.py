@@ -60,6 +60,20 @@ def check_arguments(
             )
 
 
+def check_key(rng_key: Any) -> None:
+    """Raises TypeError for what is not one key, typed or raw."""
+    dtype, shape = getattr(rng_key, "dtype", None), np.shape(rng_key)
+    if dtype is not None:
+        is_typed = jnp.issubdtype(dtype, jax.dtypes.prng_key)
+        if (is_typed and shape == ()) or (dtype == jnp.uint32 and len(shape) == 1):
+            return
+    got = repr(rng_key) if dtype is None else f"an array of {dtype} of shape {shape}"
+    raise TypeError(
+        f"rng_key is {got}, expected one key for the whole batch, such as "
+        "jax.random.key(0)"
+    )
+
+
 def root_of_arrays(root: Any) -> mctx.RootFnOutput:
     """The root with logits and values as arrays of floats; TypeError if it has none."""
     if not isinstance(root, mctx.RootFnOutput):
@@ -180,4 +194,4 @@ def check_output(output: Any, embedding: Any, tree: Tree) -> Any:
         name: as_floats(f"recurrent_fn's {name}", getattr(output, name))
         for name in expected
     }
-    return output.replace(**floats)
+    return mctx.RecurrentFnOutput(**floats)

@@ -19,6 +19,7 @@ from jaxsearch.search.arguments import (
     LARGEST,
     check_arguments,
     check_count,
+    check_key,
     check_numbers,
     per_row,
     root_of_arrays,
@@ -123,6 +124,7 @@ def gumbel_policy(
     Raises:
       ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
     """
+    check_key(rng_key)
     root = root_of_arrays(root)
     check_arguments(root, num_simulations, invalid_actions, max_depth)
     check_options(root, num_simulations, options)

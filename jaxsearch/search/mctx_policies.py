@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import mctx
 from jax.typing import ArrayLike
 
-from jaxsearch.search.arguments import check_arguments, root_of_arrays
+from jaxsearch.search.arguments import check_arguments, check_key, root_of_arrays
 from jaxsearch.search.moves import NO_ACTION, sample_action
 
 
@@ -99,13 +99,14 @@ def mctx_gumbel_policy(
 
 
 def _run(policy, arguments, invalid_actions, max_depth, options) -> Any:
-    *first, root, recurrent_fn, num_simulations = arguments
+    params, rng_key, root, recurrent_fn, num_simulations = arguments
+    check_key(rng_key)
     root = root_of_arrays(root)
     check_arguments(root, num_simulations, invalid_actions, max_depth)
     mask = (
         None if invalid_actions is None else jnp.asarray(invalid_actions, jnp.float32)
     )
-    arguments = *first, root, recurrent_fn, num_simulations
+    arguments = params, rng_key, root, recurrent_fn, num_simulations
     output = policy(*arguments, mask, max_depth, **options)
     if mask is None:
         return output

@@ -22,6 +22,7 @@ from jaxsearch.search.arguments import (
     LARGEST,
     TINY,
     check_arguments,
+    check_key,
     check_numbers,
     check_row_shape,
     check_scalars,
@@ -133,6 +134,7 @@ def puct_policy(
     Raises:
       ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
     """
+    check_key(rng_key)
     root = root_of_arrays(root)
     check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
     check_numbers(

@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -202,6 +203,47 @@ def test_lists_and_whole_numbers_are_accepted():
 def test_options_of_puct_are_looked_at_before_the_search(options, error, parts):
     with pytest.raises(error, match=re.escape(parts)):
         trace(partial(puct_policy, **options))
+
+
+@pytest.mark.parametrize(
+    "policy", [puct_policy, gumbel_policy, mctx_puct_policy, mctx_gumbel_policy]
+)
+@pytest.mark.parametrize(
+    ("key", "got"),
+    [
+        (None, "None"),
+        (3, "3"),
+        (np.ones(2), "an array of float64 of shape (2,)"),
+        (np.zeros((3, 2), np.uint32), "an array of uint32 of shape (3, 2)"),
+        (jax.random.split(jax.random.key(0)), "an array of key<fry> of shape (2,)"),
+    ],
+    ids=["none", "number", "floats", "raw keys", "keys"],
+)
+def test_what_is_not_one_key_is_refused(policy, key, got):
+    message = f"rng_key is {got}, expected one key for the whole batch"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        policy(TABLES, key, root_of(TABLES), recurrent_fn, 4)
+
+
+class Output(NamedTuple):
+    reward: Any
+    discount: Any
+    prior_logits: Any
+    value: Any
+
+
+# Whatever has the four fields will do, and whole numbers are numbers.
+@pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])
+def test_model_may_return_its_own_kind_of_output(policy):
+    def model(params, key, action, embedding):
+        zeros = jnp.zeros(3, jnp.int32)
+        return Output(
+            zeros, [-1, -1, -1], jnp.zeros((3, 2), jnp.int32), zeros
+        ), embedding
+
+    assert trace(policy, model).action_weights.shape == (3, 2)
+    with pytest.raises(TypeError, match="recurrent_fn returned int first, expected"):
+        trace(policy, lambda params, key, action, embedding: (0, embedding))
 
 
 def test_complex_and_bool_numbers_are_refused():
