@@ -12,7 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import check, cost, equal_depth, models, overhead, search, tree_memory
+from benchmarks import (
+    check,
+    cost,
+    equal_depth,
+    models,
+    overhead,
+    phases,
+    search,
+    tree_memory,
+)
 from benchmarks.measure import compile_program, measure
 from benchmarks.profile import count_kernels
 from benchmarks.report import Options, Report
@@ -169,8 +178,9 @@ def test_check_passes_with_the_flags_that_users_have():
         (cost.main, Options, 10),
         (overhead.main, overhead.Options, 4),
         (check.main, check.Options, 2),
+        (phases.main, Options, 2),
     ],
-    ids=["search", "cost", "overhead", "check"],
+    ids=["search", "cost", "overhead", "check", "phases"],
 )
 def test_benchmark_runs_at_tiny_sizes(main, options, num_lines, tmp_path, capsys):
     file = tmp_path / "lines.json"
