@@ -1,10 +1,12 @@
 """The part of `check_env` about positions and moves as text."""
 
+import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import jax
 import numpy as np
 
+from envs import svg
 from envs.env import Env
 from envs.faults import check_same_type, require
 
@@ -24,6 +26,7 @@ def check_texts(env: Env[Any], seen: list[Any]) -> None:
         for states in seen:
             state = jax.tree.map(lambda leaf: leaf[game], states)  # noqa: B023
             _check_position(env, start, state)
+            _check_drawings(env, state)
             if state.terminated | state.truncated:
                 break
             _check_action_names(env, state)
@@ -58,19 +61,34 @@ def _check_position(env: Env[Any], start: Any, state: Any) -> None:
     again = env.to_text(read)
     require(again == text, env, f"to_text gave {text!r}, which reads back as {again!r}")
     finished = state.terminated | state.truncated
-    mask = np.asarray(read.legal_action_mask)
+    mask, wanted = np.asarray(read.legal_action_mask), state.legal_action_mask
+    # What the history forbids may be legal where it is not known.
+    same_mask = np.array_equal(mask | wanted if env.history_fields else wanted, mask)
     require(
-        int(read.current_player) == state.current_player
-        and (finished or np.array_equal(mask, state.legal_action_mask)),
+        int(read.current_player) == state.current_player and (finished or same_mask),
         env,
         f"from_text({text!r}) must give the same player to move and the same legal "
         "actions as the state that the text is of",
     )
+
+
+def _check_drawings(env: Env[Any], state: Any) -> None:
     drawing = env.draw(state)
     require(
         isinstance(drawing, str) and bool(drawing.strip()),
         env,
         f"draw must give text, got {drawing!r}",
+    )
+    drawing = env.to_svg(state)
+    try:
+        root = ElementTree.fromstring(drawing)
+    except (TypeError, ElementTree.ParseError) as error:
+        require(False, env, f"to_svg must give an SVG document, got {error}")
+        return
+    require(
+        root.tag == f"{{{svg.NAMESPACE}}}svg" and "viewBox" in root.attrib,
+        env,
+        f"to_svg must give an <svg> with a viewBox, got <{root.tag}>",
     )
 
 

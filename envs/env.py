@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from envs import svg
+
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,6 +71,9 @@ class Env(abc.ABC, Generic[StateT]):
     num_actions: int
     observation_shape: tuple[int, ...]  # [*board, C]
     action_format: str  # what a move looks like, for error messages: "a column, 1 to 7"
+    # Fields of the state that text leaves out, such as earlier positions. What they
+    # forbid is legal in a state that was read, and what they ended goes on there.
+    history_fields: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -179,6 +184,10 @@ class Env(abc.ABC, Generic[StateT]):
     def draw(self, state: StateT) -> str:
         """A drawing of the position for a terminal."""
         return self.to_text(state)
+
+    def to_svg(self, state: StateT) -> str:
+        """A drawing of the position as an SVG document."""
+        return svg.of_text(self.draw(state))
 
     @functools.cached_property
     def symmetries(self) -> Symmetries:

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = ("benchmarks", "envs", "evaluate", "jaxsearch", "nets", "tests", "train")
-FREE = (*sys.stdlib_module_names, "jaxsearch.backend")
+FREE = (*sys.stdlib_module_names, "jaxsearch.backend", "jaxsearch.vector")
 
 # What a folder may import, besides FREE and itself. "*" is every other library.
 ALLOWED = {

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsearch.arena.playouts import random_actions
+from jaxsearch.vector import random_actions
 
 _MAX_ROUNDS = 100
 

@@ -10,9 +10,10 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxsearch.arena.noiseless_search import noiseless_search
-from jaxsearch.arena.playouts import playout_evaluate, random_actions
+from jaxsearch.arena.playouts import playout_evaluate
 from jaxsearch.search.moves import NO_ACTION
 from jaxsearch.search.two_player import EvaluateFn
+from jaxsearch.vector import random_actions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

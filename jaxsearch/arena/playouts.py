@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsearch.search.two_player import EvaluateFn
+from jaxsearch.vector import random_actions
 
 
 def playout_evaluate(env: Any) -> EvaluateFn:
@@ -38,9 +39,3 @@ def playout_evaluate(env: Any) -> EvaluateFn:
         return prior_logits, value
 
     return evaluate
-
-
-def random_actions(key: jax.Array, states: Any) -> jax.Array:
-    """A legal action [B] int32 for each state, all equally likely; 0 if finished."""
-    logits = jnp.where(states.legal_action_mask, 0.0, -jnp.inf)
-    return jax.random.categorical(key, logits).astype(jnp.int32)

@@ -1,0 +1,157 @@
+"""Games alone: steps per second of random play, ours and pgx's.
+
+    python -m benchmarks.envs [--games go_9x9 chess] [--json FILE]
+
+Both sides play the same way in one run: B boards side by side, a random legal action
+on each from the mask of the last step, the step with the next player's mask, and a new
+game where one has ended. Games are played into their middle before the clock starts.
+Each line of JSON has the steps per second (all boards; median of the runs, which take
+turns), the ratio, compile times, and the bytes of a state. A table follows at the end.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import tyro
+from rich.table import Table
+
+import envs
+from benchmarks.measure import compile_program, median_seconds
+from benchmarks.report import Options, Report, new_table, show
+from jaxsearch.vector import random_actions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A game, the one of pgx to compare it with, and the size of the run."""
+
+    game: str
+    rival: str | None
+    batch: int
+    steps: int
+
+
+WORK = (
+    Work(game="tic_tac_toe", rival="tic_tac_toe", batch=4096, steps=100),
+    Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
+)
+WARM_UP_RUNS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameOptions(Options):
+    games: tuple[str, ...] = ()  # names of games; all by default
+
+
+def main(options: GameOptions) -> None:
+    report = Report("envs", options)
+    for work in WORK:
+        if options.games and work.game not in options.games:
+            continue
+        if options.tiny:
+            work = Work(game=work.game, rival=work.rival, batch=8, steps=2)
+        report.add(**compare(work, options.repeats or 5))
+    show(table(report.results))
+
+
+def compare(work: Work, repeats: int) -> dict[str, Any]:
+    """Measures one game, and the rival's where there is one."""
+    games = {"ours": envs.make(work.game)}
+    if work.rival:
+        games["rival"] = _pgx(work.rival)
+    runs, figures = {}, {}
+    with jax.legacy_prng_key("allow"):
+        for side, env in games.items():
+            runs[side], figures[side] = _prepare(env, work)
+        seconds = median_seconds(runs, repeats)
+    result: dict[str, Any] = {
+        "game": work.game,
+        "batch": work.batch,
+        "steps": work.steps,
+    }
+    speeds = {side: work.batch * work.steps / seconds[side] for side in games}
+    for side in games:
+        prefix = "" if side == "ours" else "rival_"
+        result[f"{prefix}steps_per_second"] = round(speeds[side])
+        result |= {f"{prefix}{k}": value for k, value in figures[side].items()}
+    if "rival" in speeds:
+        result["rival"] = f"pgx {work.rival}"
+        result["ratio"] = round(speeds["ours"] / speeds["rival"], 2)
+    return result
+
+
+def _pgx(name: str) -> Any:
+    import pgx
+
+    with jax.legacy_prng_key("allow"):
+        return pgx.make(name)  # type: ignore[arg-type]
+
+
+def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
+    """A run from the middle of games, compiled; and what it took."""
+    starts = jax.jit(jax.vmap(env.init))(
+        jax.random.split(jax.random.key(0), work.batch)
+    )
+    program = partial(play_randomly, env, work.steps)
+    key = jax.random.key(1)
+    compiled = compile_program(program, (starts, key))
+    # A step for one board, as a user compiles it.
+    one = jax.tree.map(lambda leaf: leaf[0], starts)
+    step = compile_program(env.step, (one, jnp.int32(0), key))
+    states = starts
+    for number in range(WARM_UP_RUNS):
+        states = compiled.run(states, jax.random.fold_in(key, number))
+    size = sum(leaf.nbytes for leaf in jax.tree.leaves(one))
+    return partial(compiled.run, states, key), {
+        "compile_seconds": round(compiled.seconds, 2),
+        "step_compile_seconds": round(step.seconds, 2),
+        "state_bytes": size,
+    }
+
+
+def play_randomly(env: Any, num_steps: int, states: Any, key: jax.Array) -> Any:
+    """The states after some random steps, games that end being replaced by new ones."""
+    batch_size = states.terminated.shape[0]
+    init_key, key = jax.random.split(key)
+    starts = jax.vmap(env.init)(jax.random.split(init_key, batch_size))
+
+    def step(states, key):
+        states = jax.vmap(env.step)(states, random_actions(key, states))
+        ended = states.terminated | states.truncated
+        states = jax.tree.map(
+            lambda start, old: jnp.where(
+                jnp.expand_dims(ended, range(1, old.ndim)), start, old
+            ),
+            starts,
+            states,
+        )
+        return states, None
+
+    return jax.lax.scan(step, states, jax.random.split(key, num_steps))[0]
+
+
+def table(results: list[dict[str, Any]]) -> Table:
+    rows = new_table(
+        "thousand steps per second of random play, ours and pgx's",
+        ("game",),
+        ("batch", "ours", "pgx's", "ratio", "compile s", "state bytes"),
+    )
+    for result in results:
+        theirs = result.get("rival_steps_per_second")
+        rows.add_row(
+            result["game"],
+            str(result["batch"]),
+            f"{result['steps_per_second'] / 1e3:.1f}",
+            "" if theirs is None else f"{theirs / 1e3:.1f}",
+            "" if theirs is None else f"{result['ratio']:.1f}",
+            f"{result['step_compile_seconds']:.1f}",
+            str(result["state_bytes"]),
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    main(tyro.cli(GameOptions, description=__doc__))
