@@ -111,8 +111,10 @@ def check_numbers(**options: tuple[Any, float, float]) -> None:
     Only Python and NumPy numbers are looked at: a value under tracing is not known.
     """
     for name, (value, low, high) in options.items():
+        if isinstance(value, complex | str | dict):
+            raise TypeError(f"{name} must be a number, got {value!r}")
         if isinstance(value, list | tuple):
-            value = np.asarray(value)
+            value = np.array([x for x in value if isinstance(x, int | float)])
         if isinstance(value, int | float | np.number | np.ndarray) and not np.all(
             (low <= np.asarray(value)) & (np.asarray(value) <= high)
         ):
@@ -123,16 +125,20 @@ def check_numbers(**options: tuple[Any, float, float]) -> None:
 
 def per_row(name: str, value: Any, root: mctx.RootFnOutput) -> Any:
     """A number as it is, one for each row [B] as a column [B, 1]; else ValueError."""
+    if isinstance(value, list | tuple):  # of traced numbers, maybe
+        value = jnp.asarray(value)
     check_row_shape(name, value, np.shape(root.value))
     return value if np.shape(value) == () else jnp.asarray(value)[:, None]
 
 
 def check_row_shape(name: str, value: Any, rows: tuple[int, ...]) -> None:
     """Raises ValueError for what is neither a number nor one for each row (B,)."""
-    if np.shape(value) not in ((), rows):
+    if isinstance(value, list | tuple):
+        value = jnp.asarray(value)
+    shape = np.shape(value)
+    if shape not in ((), rows):
         raise ValueError(
-            f"{name} has shape {np.shape(value)}, expected a number or one for each "
-            f"row, {rows}"
+            f"{name} has shape {shape}, expected a number or one for each row, {rows}"
         )
 
 
@@ -154,8 +160,8 @@ def check_types(**options: tuple[Any, Any]) -> None:
             raise TypeError(f"{name} must be {wanted} or None, got {value!r}")
 
 
-def check_output(output: Any, embedding: Any, tree: Tree) -> Any:
-    """Checks what the user's model returned, while tracing; returns it as floats."""
+def check_output(result: Any, tree: Tree) -> tuple[Any, Any]:
+    """What the user's model returned, checked while tracing: output and embedding."""
     batch_size, num_actions = tree.root_prior_probs.shape
     expected = {
         "prior_logits": (batch_size, num_actions),
@@ -163,11 +169,14 @@ def check_output(output: Any, embedding: Any, tree: Tree) -> Any:
         "reward": (batch_size,),
         "discount": (batch_size,),
     }
-    if not hasattr(output, "prior_logits"):
+    is_pair = isinstance(result, tuple | list) and len(result) == 2
+    if not (is_pair and all(hasattr(result[0], name) for name in expected)):
+        kinds = [type(x).__name__ for x in result] if is_pair else type(result).__name__
         raise TypeError(
-            f"recurrent_fn returned {type(output).__name__} first, expected a pair: "
-            "mctx.RecurrentFnOutput and the new embedding"
+            f"recurrent_fn returned {kinds}, expected a pair: mctx.RecurrentFnOutput "
+            "and the new embedding"
         )
+    output, embedding = result
     for name, shape in expected.items():
         got = np.shape(getattr(output, name))
         if got != shape:
@@ -183,6 +192,11 @@ def check_output(output: Any, embedding: Any, tree: Tree) -> Any:
             f"expected that of root.embedding: {stored_tree}"
         )
     for (path, of_root), new in zip(stored, returned, strict=True):
+        if not hasattr(new, "dtype"):
+            raise TypeError(
+                f"recurrent_fn returned embedding{jax.tree_util.keystr(path)} of the "
+                f"type {type(new).__name__}, expected an array"
+            )
         shape = (batch_size, *of_root.shape[2:])
         if new.shape != shape or new.dtype != of_root.dtype:
             raise ValueError(
@@ -194,4 +208,4 @@ def check_output(output: Any, embedding: Any, tree: Tree) -> Any:
         name: as_floats(f"recurrent_fn's {name}", getattr(output, name))
         for name in expected
     }
-    return mctx.RecurrentFnOutput(**floats)
+    return mctx.RecurrentFnOutput(**floats), embedding

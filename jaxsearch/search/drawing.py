@@ -101,7 +101,6 @@ def tree_text(
     for node, path, more in _walk(of_row, max_depth, min_visits):
         if node == Tree.ROOT:
             words = [f"N {of_row.visits[node]}", f"V {of_row.value(node):+.3f}"]
-            words += ["failed"] * bool(of_row.failed)
         else:
             words = [
                 "  " * len(path) + action_text(path),
@@ -173,6 +172,8 @@ class _TreeRow(NamedTuple):
         is_root = node == Tree.ROOT
         if is_root and self.num_nodes == 0:
             return ["empty"]
+        if is_root and self.failed:
+            return ["failed"]
         if self.root_finished if is_root else self.discounts[node] == 0:
             return ["end"]
         if self.proofs is not None and self.proofs.proven[node]:

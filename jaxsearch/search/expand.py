@@ -26,7 +26,7 @@ class Roots(NamedTuple):
     value: jax.Array  # [B] float
     embedding: Any  # [B, ...]
     prior_probs: jax.Array  # [B, A] float: exactly 0 where illegal
-    order: jax.Array  # [B, A] float: the highest is opened first, 0 never
+    order: jax.Array | None  # [B, A] float: highest first, 0 never; None: by priors
     num_legal: jax.Array  # [B] int32
     failed: jax.Array  # [B] bool: cannot be searched
 
@@ -55,7 +55,10 @@ def new_tree(
 
     prior_dtype = prior_dtype or prior_probs.dtype
     value_sum = value if count_root_evaluation else value * 0
-    kept, actions = keep_highest(roots.order, max_children)
+    order = prior_probs if roots.order is None else roots.order
+    kept, actions = keep_highest(order, max_children)
+    if roots.order is None and actions is not None:  # scaled already
+        kept = jnp.take_along_axis(prior_probs, actions.astype(jnp.int32), axis=1)
     next_slot, next_prior_prob = highest(kept)
     slots = of_nodes(kept[:, 0].astype(prior_dtype))
     slots = _filled((*slots.shape, kept.shape[1]), slots[:, 0], 0)
@@ -134,8 +137,8 @@ def expand(
         action = pick_in_row(tree.slot_actions, parent - roots, slot).astype(jnp.int32)
     action = jnp.where(again, read(tree.actions, last), action)
     embedding = jax.tree.map(lambda x: read(x, parent), tree.embeddings)
-    output, embedding = recurrent_fn(params, key, action, embedding)
-    output = check_output(output, embedding, tree)
+    result = recurrent_fn(params, key, action, embedding)
+    output, embedding = check_output(result, tree)
 
     dtype = tree.value_sums.dtype
     reward, discount = output.reward.astype(dtype), output.discount.astype(dtype)

@@ -129,6 +129,8 @@ def gumbel_policy(
     check_arguments(root, num_simulations, invalid_actions, max_depth)
     check_options(root, num_simulations, options)
     check_count("max_num_considered_actions", max_num_considered_actions)
+    num_simulations = int(num_simulations)
+    max_num_considered_actions = int(max_num_considered_actions)
     check_numbers(gumbel_scale=(gumbel_scale, 0, LARGEST))
     gumbel_scale = per_row("gumbel_scale", gumbel_scale, root)
     search_key, gumbel_key = jax.random.split(rng_key)

@@ -123,6 +123,7 @@ def search(
         root_prior_probs,
         root_order,
         options.get("max_children"),
+        options.get("tree"),
     )
     limits = row_budgets(root, num_simulations, options)
     start = partial(
@@ -180,15 +181,20 @@ def memory_estimate(
 
 
 def _roots(
-    root, invalid_actions=None, root_prior_probs=None, order=None, max_children=None
+    root,
+    invalid_actions=None,
+    root_prior_probs=None,
+    order=None,
+    max_children=None,
+    reused=None,
 ) -> Roots:
     prior_probs, failed = root_priors(root, invalid_actions, root_prior_probs)
-    if order is None:
-        order = prior_probs
     return Roots(
         value=jnp.asarray(root.value),
         embedding=root.embedding,
-        prior_probs=_among_kept(prior_probs, order, max_children),
+        prior_probs=_among_kept(
+            prior_probs, prior_probs if order is None else order, max_children, reused
+        ),
         order=order,
         num_legal=jnp.sum(prior_probs > 0, axis=1, dtype=jnp.int32),
         failed=failed,
@@ -335,8 +341,12 @@ def _of_rows(descent: Descent, rows: jax.Array) -> Descent:
     return descent._replace(length=jnp.where(rows, descent.length, -1))
 
 
-def _among_kept(prior_probs, order, max_children):
-    """The priors [B, A] of the actions that the root keeps, scaled to the same sum."""
+def _among_kept(prior_probs, order, max_children, reused):
+    """The priors [B, A] of the actions that the root keeps, scaled to the same sum.
+
+    Those that were visited in the tree to go on with are kept as well: they may be
+    proven.
+    """
     kept, actions = keep_highest(order, max_children)
     if actions is None:
         return prior_probs
@@ -344,6 +354,9 @@ def _among_kept(prior_probs, order, max_children):
     is_kept = jax.vmap(lambda row, i: row.at[i].set(True, mode="drop"))(
         jnp.zeros_like(prior_probs, bool), columns
     )
+    if reused is not None:
+        visited = reused.root_children != Tree.NO_CHILD
+        is_kept = is_kept | (visited & ~reused.failed[:, None])
     total = jnp.sum(prior_probs, axis=1, keepdims=True)
     kept_probs = jnp.where(is_kept, prior_probs, 0)
     kept_total = jnp.sum(kept_probs, axis=1, keepdims=True)

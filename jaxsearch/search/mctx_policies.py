@@ -106,7 +106,7 @@ def _run(policy, arguments, invalid_actions, max_depth, options) -> Any:
     mask = (
         None if invalid_actions is None else jnp.asarray(invalid_actions, jnp.float32)
     )
-    arguments = params, rng_key, root, recurrent_fn, num_simulations
+    arguments = params, rng_key, root, recurrent_fn, int(num_simulations)
     output = policy(*arguments, mask, max_depth, **options)
     if mask is None:
         return output

@@ -17,7 +17,8 @@ class SearchOptions(TypedDict, total=False):
 
     max_children: K, the actions that a node keeps: the K legal ones of highest prior.
       Where a node has more, the others are never visited and the priors of those kept
-      are scaled up to the same sum; elsewhere nothing changes. None for all.
+      are scaled up to the same sum; elsewhere nothing changes. The root of a tree to
+      go on with keeps those that were visited as well. None for all.
     prior_dtype: of the priors that wait in the tree, most of its memory, such as
       `jnp.bfloat16`. None for that of the values, float32 at least.
     capacity: M, the nodes that a row has room for; `num_simulations + 1` by default.

@@ -137,6 +137,7 @@ def puct_policy(
     check_key(rng_key)
     root = root_of_arrays(root)
     check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
+    num_simulations = int(num_simulations)
     check_numbers(
         dirichlet_fraction=(dirichlet_fraction, 0, 1),
         dirichlet_alpha=(dirichlet_alpha, TINY, LARGEST),

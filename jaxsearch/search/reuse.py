@@ -46,7 +46,8 @@ def advance(tree: Tree, actions: jax.Array, reset: jax.Array | None = None) -> T
 
 def _advance(tree, actions, reset):
     child = pick(tree.root_children, jnp.clip(actions, 0, tree.num_actions - 1))
-    kept = (actions >= 0) & (child != Tree.NO_CHILD) & ~tree.failed
+    in_range = (actions >= 0) & (actions < tree.num_actions)
+    kept = in_range & (child != Tree.NO_CHILD) & ~tree.failed
     kept = kept & (pick(tree.discounts, child) != 0) & ~reset
     stays = _is_below(tree, child) & kept[:, None]
     count = jnp.sum(stays, axis=1, dtype=jnp.int32)

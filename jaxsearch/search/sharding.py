@@ -17,11 +17,13 @@ def over_rows(
 
     Args:
       whole: arguments that every device gets, spread as they are.
-      rows: arguments and results are arrays [B, ...].
+      rows: arguments and results are arrays [B, ...]; arguments that are not spread
+        over the mesh are spread.
     """
     axes = _explicit_axes(like)[0]
     if axes is None:
         return function(*whole, *rows)
+    rows = jax.tree.map(lambda x: jax.sharding.reshard(x, jax.P(axes)), rows)
     return jax.shard_map(
         function,
         in_specs=(

@@ -75,7 +75,7 @@ class Node:
         noise = noise or [0.0] * len(priors)
         ranking = sums(logs(priors), noise)
         ranked = sorted(legal, key=lambda action: -ranking[action])
-        kept = set(ranked[:max_children])
+        kept = set(ranked[:max_children]) | (set(self.children) & set(legal))
         total = 1.0 if len(kept) == len(legal) else sum(priors[a] for a in kept)
         self.num_legal, self.actions = len(legal), sorted(kept)
         self.priors = [p / total if a in kept else 0.0 for a, p in enumerate(priors)]

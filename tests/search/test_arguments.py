@@ -242,8 +242,39 @@ def test_model_may_return_its_own_kind_of_output(policy):
         ), embedding
 
     assert trace(policy, model).action_weights.shape == (3, 2)
-    with pytest.raises(TypeError, match="recurrent_fn returned int first, expected"):
-        trace(policy, lambda params, key, action, embedding: (0, embedding))
+    for returned, kinds in (
+        (0, "int"),
+        ((0, 0), r"\['int', 'int'\]"),
+        ((0, 0, 0), "tuple"),
+        (None, "NoneType"),
+    ):
+        message = f"recurrent_fn returned {kinds}, expected a pair"
+        with pytest.raises(TypeError, match=message):
+            trace(policy, lambda *arguments: returned)  # noqa: B023
+
+
+def test_numpy_numbers_are_numbers():
+    for policy in (puct_policy, gumbel_policy, mctx_puct_policy, mctx_gumbel_policy):
+        trace(policy, num_simulations=np.uint8(255))
+    trace(partial(gumbel_policy, max_num_considered_actions=np.int64(1)))
+
+
+@pytest.mark.parametrize("value", [1j, "0.5", {}])
+def test_what_is_no_number_is_refused(value):
+    for policy, name in ((puct_policy, "c_puct"), (gumbel_policy, "gumbel_scale")):
+        with pytest.raises(TypeError, match=f"{name} must be a number, got"):
+            trace(partial(policy, **{name: value}))
+
+
+def test_list_of_traced_numbers_is_one_for_each_row():
+    @jax.jit
+    def search(c):
+        options = {"c_puct": [c] * 3, "temperature": [c] * 3}
+        return puct_policy(
+            TABLES, jax.random.key(0), root_of(TABLES), recurrent_fn, 2, **options
+        ).action
+
+    assert jax.eval_shape(search, 1.0).shape == (3,)
 
 
 def test_complex_and_bool_numbers_are_refused():

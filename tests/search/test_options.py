@@ -240,3 +240,43 @@ def test_early_stop_of_gumbel_does_not_change_the_move_of_a_reused_tree():
     whole = search(tree)
     stopped = search(tree, early_stop=EarlyStop(interval=4))
     np.testing.assert_array_equal(stopped.action, whole.action)
+
+
+# Action 3 wins and action 0 loses at once; the second search would leave 3 out.
+@POLICIES
+def test_proven_win_is_played_though_its_prior_has_gone(policy):
+    tables = make_tables(
+        [[1, 1, 2, 2], [1] * 4, [2] * 4],
+        rewards=[[-1, 0, 0, 1], [0] * 4, [0] * 4],
+        discounts=[[0, -1, -1, 0], [-1] * 4, [-1] * 4],
+    )
+
+    def search(logits, **options):
+        root = root_of(tables).replace(prior_logits=jnp.array([logits]))
+        quiet = {"dirichlet_fraction": 0} if policy is puct_policy else {}
+        return jax.jit(
+            lambda: policy(
+                tables,
+                KEY,
+                root,
+                recurrent_fn,
+                16,
+                max_children=2,
+                solve=True,
+                **quiet,
+                **options,
+            )
+        )()
+
+    tree = search([0.0, -3.0, -3.0, 20.0], capacity=200).search_tree
+    assert tree.proofs.proven[0, 0]
+    output = search([3.0, 2.0, 0.0, -1.0], tree=tree)
+    assert output.action == [3]
+    np.testing.assert_array_equal(output.action_weights, [[0, 0, 0, 1]])
+
+
+def test_move_out_of_range_starts_its_row_empty():
+    tree = tree_of()
+    for action in (4, 99, -1):
+        advanced = jax.jit(tree.advance)(jnp.full(3, action))
+        np.testing.assert_array_equal(advanced.num_nodes, 0)

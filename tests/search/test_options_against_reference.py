@@ -4,6 +4,7 @@ In float64 on random games. Rows in which a choice was all but tied are left out
 rounding decides.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -278,6 +279,43 @@ def test_search_goes_on_with_the_tree_of_a_move(policy, solve):
     assert kept > BATCH_SIZE / 5
     full = [result.not_stored > 0 for result in expected]
     assert solve or np.mean(full) > 0.2
+    _assert_equal(case, tree, second, expected)
+
+
+# Two searches of one root that keep other actions; what was visited stays.
+@pytest.mark.parametrize("solve", [False, True])
+@pytest.mark.parametrize("policy", [puct_policy, gumbel_policy])
+def test_search_goes_on_with_other_actions_at_the_root(policy, solve):
+    options = {"max_children": 2, "solve": solve}
+    case = Case(
+        "other-actions",
+        options,
+        _method_of(policy),
+        options,
+        num_simulations=12,
+        outcomes=solve,
+        untied=0.6,
+    )
+    with jax.enable_x64(True):
+        random = np.random.default_rng(11)
+        tables = _tables(case, random)
+        illegal = random_mask(random, BATCH_SIZE, case.num_actions)
+        tree, _ = _search(case, tables, illegal, capacity=CAPACITY)
+        other = copy.deepcopy(tables)
+        other.prior_logits[:, 0] = random.normal(size=other.prior_logits[:, 0].shape)
+        tree, second = _search(case, other, illegal, tree=tree)
+        noise = _gumbel_noise(tables)
+    expected = []
+    for row in range(BATCH_SIZE):
+        also = {**case.also, "capacity": CAPACITY}
+        number = case.num_simulations
+        first = _reference(case, tables, illegal, noise, row, number, also)
+        also |= {"tree": first.tree}
+        expected.append(
+            _reference(case, other, illegal, noise, row, number, also, first.gaps)
+        )
+    children = [len(result.tree.root.children) for result in expected]
+    assert np.mean(np.array(children) > 2) > 0.2
     _assert_equal(case, tree, second, expected)
 
 

@@ -52,7 +52,7 @@ def puct_with_every_option(tables, illegal, budgets):
             first_play_urgency=ParentUrgency(0.2),
             variance_scaling=VarianceScaling(),
             forced_playouts=2.0,
-            c_puct=jnp.full_like(tables.values[:, 0], 1.5),
+            c_puct=1.5,
             budgets=budgets,
             **more,
         )
@@ -133,3 +133,21 @@ def test_shard_map_visits_the_same_on_every_device(arguments, search_and_expecte
     for got, of_one_device in zip(result, expected, strict=True):
         assert len(got.sharding.device_set) == 8
         np.testing.assert_array_equal(got, of_one_device)
+
+
+def test_arguments_that_are_not_spread_are_spread_like_the_root(arguments):
+    tables, illegal, budgets = arguments
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Explicit,))
+    ones = np.ones(BATCH_SIZE, np.int32)
+
+    def search(tables):
+        tree = search_with(
+            puct_policy, tables, illegal, **QUIET, budgets=budgets, c_puct=ones
+        ).search_tree
+        return tree.advance(ones, reset=ones > 0).num_nodes
+
+    with jax.set_mesh(mesh):
+        spread = jax.device_put(tables, NamedSharding(mesh, jax.P("batch")))
+        result = jax.eval_shape(search, spread)
+    assert result.shape == (BATCH_SIZE,)
+    assert result.sharding.spec == jax.P("batch")
