@@ -186,8 +186,10 @@ class Gumbel:
             return shares, unit
         visits = [n - old for n, old in zip(visits, tree.inherited, strict=True)]
         considered = min(self.max_num_considered_actions, len(node.actions))
+        drawn = sorted(node.actions, key=lambda action: -node.logits[action])
+        actions = [a for a in actions if a in drawn[:considered]] or actions
         sequence = considered_visits(considered, tree.budget)
-        most = max(visits[action] for action in actions)
+        most = max((visits[action] for action in actions), default=0)
         due = most if tree.over else sequence[sum(visits)]
         actions = [action for action in actions if visits[action] == due] or actions
         highest = max(logs(node.priors))
@@ -197,9 +199,7 @@ class Gumbel:
         """The best of the most visited actions is played."""
         completed, _ = self.completed_qvalues(tree.root, playable)
         weights = softmax(sums(logs(tree.root.priors), completed), playable)
-        scores, unit = {}, 1.0
-        if playable:
-            scores, unit = self.scores(tree, tree.root, playable, playable)
+        scores, unit = self.scores(tree, tree.root, playable, playable)
         tree.gaps.append(gap_of(scores, unit))
         return weights, sorted(scores, key=lambda action: -scores[action])[:1]
 

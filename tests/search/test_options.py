@@ -271,7 +271,7 @@ def test_proven_win_is_played_though_its_prior_has_gone(policy):
     tree = search([0.0, -3.0, -3.0, 20.0], capacity=200).search_tree
     assert tree.proofs.proven[0, 0]
     output = search([3.0, 2.0, 0.0, -1.0], tree=tree)
-    assert output.action == [3]
+    np.testing.assert_array_equal(output.action, [3])
     np.testing.assert_array_equal(output.action_weights, [[0, 0, 0, 1]])
 
 
