@@ -21,7 +21,7 @@ from rich.table import Table
 import envs
 from benchmarks.measure import compile_program, median_seconds
 from benchmarks.report import Options, Report, new_table, show
-from jaxsearch.vector import random_actions
+from jaxsearch.vector import auto_reset, random_actions, start_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +92,7 @@ def _pgx(name: str) -> Any:
 
 def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
     """A run from the middle of games, compiled; and what it took."""
-    starts = jax.jit(jax.vmap(env.init))(
-        jax.random.split(jax.random.key(0), work.batch)
-    )
+    starts = jax.jit(partial(start_all, env, batch_size=work.batch))(jax.random.key(0))
     program = partial(play_randomly, env, work.steps)
     key = jax.random.key(1)
     compiled = compile_program(program, (starts, key))
@@ -114,23 +112,16 @@ def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
 
 def play_randomly(env: Any, num_steps: int, states: Any, key: jax.Array) -> Any:
     """The states after some random steps, games that end being replaced by new ones."""
-    batch_size = states.terminated.shape[0]
     init_key, key = jax.random.split(key)
-    starts = jax.vmap(env.init)(jax.random.split(init_key, batch_size))
+    starts = start_all(env, init_key, len(states.terminated))
+    step = auto_reset(env, lambda key, batch_size: starts)
 
-    def step(states, key):
-        states = jax.vmap(env.step)(states, random_actions(key, states))
-        ended = states.terminated | states.truncated
-        states = jax.tree.map(
-            lambda start, old: jnp.where(
-                jnp.expand_dims(ended, range(1, old.ndim)), start, old
-            ),
-            starts,
-            states,
-        )
-        return states, None
+    def play(states, key):
+        action_key, step_key = jax.random.split(key)
+        actions = random_actions(action_key, states)
+        return step(states, actions, step_key).states, None
 
-    return jax.lax.scan(step, states, jax.random.split(key, num_steps))[0]
+    return jax.lax.scan(play, states, jax.random.split(key, num_steps))[0]
 
 
 def table(results: list[dict[str, Any]]) -> Table:

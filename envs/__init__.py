@@ -4,6 +4,8 @@ from envs.check import check_env
 from envs.connect_four import ConnectFour, ConnectFourState
 from envs.env import Env, State, Symmetries, win_rewards
 from envs.nim import Nim, NimState
+from envs.perft import perft
+from envs.pgx_adapter import PgxEnv, PgxState
 from envs.registry import make, names
 from envs.tic_tac_toe import TicTacToe, TicTacToeState
 
@@ -13,6 +15,8 @@ __all__ = [
     "Env",
     "Nim",
     "NimState",
+    "PgxEnv",
+    "PgxState",
     "State",
     "Symmetries",
     "TicTacToe",
@@ -20,5 +24,6 @@ __all__ = [
     "check_env",
     "make",
     "names",
+    "perft",
     "win_rewards",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from envs.connect_four import ConnectFour
 from envs.env import Env
 from envs.nim import Nim
+from envs.pgx_adapter import PREFIX, PgxEnv
 from envs.tic_tac_toe import TicTacToe
 
 _GAMES: dict[str, Callable[..., Env[Any]]] = {
@@ -30,10 +31,11 @@ def names() -> tuple[str, ...]:
 def make(name: str, **options: Any) -> Env[Any]:
     """Makes a game by its name: `make("nim", heaps=(3, 5, 7), misere=True)`.
 
-    Where a name tells the size, as in "go_9x9", any other size may stand there.
+    Where a name tells the size, as in "go_9x9", any other size may stand there. The
+    name "pgx:go_9x9" makes pgx's game go_9x9, if pgx is installed.
 
     Args:
-      name: one of `names()`.
+      name: one of `names()`, or "pgx:" and the name of a game of pgx.
       **options: the arguments of the game's class.
 
     Raises:
@@ -44,11 +46,15 @@ def make(name: str, **options: Any) -> Env[Any]:
         near = difflib.get_close_matches(str(name), names(), n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         games = ", ".join(f"{n} (any size)" if n in _SIZED else n for n in names())
-        raise ValueError(f"unknown game {name!r}: {hint}the games are {games}")
+        raise ValueError(
+            f"unknown game {name!r}: {hint}the games are {games}, and with pgx "
+            f"installed '{PREFIX}NAME' for its games"
+        )
     game, told = found
     allowed = inspect.signature(game).parameters.values()
+    passed_on = any(option.kind is option.VAR_KEYWORD for option in allowed)
     unknown = sorted(set(options) - {option.name for option in allowed})
-    if unknown:
+    if unknown and not passed_on:
         takes = ", ".join(f"{option.name}={option.default!r}" for option in allowed)
         raise ValueError(
             f"{name} has no option {unknown[0]!r}; "
@@ -63,8 +69,10 @@ def make(name: str, **options: Any) -> Env[Any]:
     return game(**told, **{k: v for k, v in options.items() if k not in told})
 
 
-def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, int]] | None:
+def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, Any]] | None:
     """The game of a name, and the options that the name tells."""
+    if name.startswith(PREFIX):
+        return PgxEnv, {"name": name.removeprefix(PREFIX)}
     if name in _GAMES:
         return _GAMES[name], {}
     for example, (game, option) in _SIZED.items():

@@ -1,12 +1,94 @@
-"""Games played in batches: the helpers that every loop over boards needs."""
+"""Games played in batches: the helpers that every loop over boards needs.
 
-from typing import Any
+Shapes: B games, P players. A game is any object that keeps the contract of `envs.Env`.
+Nothing here is jitted: callers jit the whole of what they do.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 _BLOCK = 32  # actions that are counted together
+
+PolicyFn = Callable[[jax.Array, Any], jax.Array]
+"""`(key, states [B]) -> actions [B]`; in a finished game nothing is played."""
+
+StartFn = Callable[[jax.Array, int], Any]
+"""`(key, B) -> states [B]` of games to begin."""
+
+
+def is_finished(states: Any) -> jax.Array:
+    """Whether the games are over, by their rules or by a move cap: [B] bool."""
+    return states.terminated | states.truncated
+
+
+def select_rows(condition: jax.Array, chosen: Any, other: Any) -> Any:
+    """`chosen` in the rows [B] where the condition holds, else `other`."""
+
+    def select(x, y):
+        rows = jnp.expand_dims(condition, range(1, x.ndim))
+        return jnp.where(rows, x, y)
+
+    return jax.tree.map(select, chosen, other)
+
+
+def start_all(env: Any, key: jax.Array, batch_size: int) -> Any:
+    """States [B] at the start of games. The key is consumed."""
+    return jax.vmap(env.init)(jax.random.split(key, batch_size))
+
+
+def step_all(env: Any, states: Any, actions: jax.Array, key: jax.Array) -> Any:
+    """The states after an action in each game. The key, for chance, is consumed."""
+    keys = jax.random.split(key, len(states.terminated))
+    return jax.vmap(env.step)(states, actions, keys)
+
+
+class Moved(NamedTuple):
+    """Games after a move in each: as they are, and to go on from."""
+
+    after: Any  # [B]: with final boards and final rewards where games have ended
+    states: Any  # [B]: the same, but a new game where one has ended
+
+
+def auto_reset(
+    env: Any, start_fn: StartFn | None = None
+) -> Callable[[Any, jax.Array, jax.Array], Moved]:
+    """A step of B games that begins a new game where one has ended.
+
+    Returns `step(states, actions, key) -> Moved`, which consumes its key. What a move
+    gave and what it ended is in `Moved.after`, once: a new game has rewards of zero.
+
+        step = auto_reset(env)
+        moved = step(states, actions, key)
+        rewards, ended = moved.after.rewards, is_finished(moved.after)
+        states = moved.states
+
+    Args:
+      start_fn: what makes new games; `env.init` in every row by default.
+    """
+
+    def step(states: Any, actions: jax.Array, key: jax.Array) -> Moved:
+        step_key, start_key = jax.random.split(key)
+        after = step_all(env, states, actions, step_key)
+        batch_size = len(after.terminated)
+        if start_fn is None:
+            fresh = start_all(env, start_key, batch_size)
+        else:
+            fresh = start_fn(start_key, batch_size)
+        return Moved(after, select_rows(is_finished(after), fresh, after))
+
+    return step
+
+
+class Rollout(NamedTuple):
+    """Games that were played on, each to its end or for a number of plies."""
+
+    states: Any  # [B]
+    returns: jax.Array  # [B, P] float32: the sum of each player's rewards
+    plies: jax.Array  # [B] int32: how many moves were made
 
 
 def random_actions(key: jax.Array, states: Any) -> jax.Array:
@@ -36,3 +118,47 @@ def random_actions(key: jax.Array, states: Any) -> jax.Array:
     inside = jnp.cumsum(chosen, axis=1, dtype=jnp.int32) <= rest[:, None]
     action = block * np.int32(_BLOCK) + inside.sum(axis=1, dtype=jnp.int32)
     return jnp.where(total > 0, action, 0)
+
+
+def rollout(
+    env: Any,
+    states: Any,
+    key: jax.Array,
+    *,
+    policy_fn: PolicyFn = random_actions,
+    num_plies: int | None = None,
+) -> Rollout:
+    """Plays B games on by a policy. A finished game stays as it is.
+
+    Args:
+      states: batched states [B].
+      key: consumed.
+      policy_fn: chooses the moves of all players.
+      num_plies: how many moves to make at most; all games to their ends by default,
+        which takes a game that ends however it is played.
+    """
+
+    def play(number, carry):
+        states, returns, plies = carry
+        policy_key, step_key = jax.random.split(jax.random.fold_in(key, number))
+        actions = policy_fn(policy_key, states)
+        moved = step_all(env, states, actions, step_key)
+        return moved, returns + moved.rewards, plies + ~is_finished(states)
+
+    carry = (
+        states,
+        jnp.zeros_like(states.rewards),
+        jnp.zeros_like(states.terminated, jnp.int32),
+    )
+    if num_plies is not None:
+        return Rollout(*jax.lax.fori_loop(0, num_plies, play, carry))
+
+    def play_next(numbered):
+        number, carry = numbered
+        return number + 1, play(number, carry)
+
+    def unfinished(numbered):
+        return jnp.any(~is_finished(numbered[1][0]))
+
+    start = (jnp.int32(0), carry)
+    return Rollout(*jax.lax.while_loop(unfinished, play_next, start)[1])

@@ -12,6 +12,7 @@ from jaxsearch.arena.elo import EloEstimate, estimate_elo
 from jaxsearch.arena.openings import Openings, random_openings
 from jaxsearch.arena.players import Player
 from jaxsearch.search.moves import NO_ACTION
+from jaxsearch.vector import is_finished, select_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class MatchResult:
     opening_plies: int
     distinct_openings: int
     distinct_games: int
-    moving_first: Tally  # the games in which `first` has the first seat
+    moving_first: Tally  # the games that `first` began
     moving_second: Tally
     total: Tally
     scored_pairs: int
@@ -54,7 +55,7 @@ class MatchResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GamePairs:
-    """Games of n openings, row 0 with the first player in seat 0, row 1 in seat 1."""
+    """Games of n openings: in row 0 the first player began, in row 1 the second did."""
 
     points: np.ndarray  # [2, n] float: 1, 0.5 or 0 for the first player
     truncated: np.ndarray  # [2, n] bool
@@ -126,7 +127,7 @@ def play_pairs(
     if seat == 1:
         players = players[::-1]
     moves: list[tuple[jax.Array, ...]] = []
-    while any(bool(jnp.any(_unfinished(states))) for states, _ in halves):
+    while any(not bool(is_finished(states).all()) for states, _ in halves):
         turn_key = jax.random.fold_in(key, len(moves))
         turns = [
             _take_turn(env, player.choose, player.params, turn_key, half, seat)
@@ -139,10 +140,13 @@ def play_pairs(
     lead = np.stack(
         [returns[0, :, 0] - returns[0, :, 1], returns[1, :, 1] - returns[1, :, 0]]
     )
+    truncated = np.stack([np.asarray(states.truncated) for states, _ in halves])
+    # The first player has seat 0 in half 0; where seat 1 began, it began in half 1.
+    half, column = np.array([[0], [1]]) ^ openings.first, np.arange(len(openings.first))
     return GamePairs(
-        points=(np.sign(lead) + 1) / 2,
-        truncated=np.stack([np.asarray(states.truncated) for states, _ in halves]),
-        moves=np.asarray(moves, np.int32).transpose(1, 2, 0),
+        points=((np.sign(lead) + 1) / 2)[half, column],
+        truncated=truncated[half, column],
+        moves=np.asarray(moves, np.int32).transpose(1, 2, 0)[half, column],
         position=openings.position,
     )
 
@@ -198,20 +202,12 @@ def match_result(
 def _take_turn(env, choose, params, key, half, seat):
     """One move in every game where `seat` is to move; returns the games and moves."""
     states, returns = half
-    acts = _unfinished(states) & (states.current_player == seat)
+    acts = ~is_finished(states) & (states.current_player == seat)
     actions = choose(params, key, states)
     moved = jax.vmap(env.step)(states, actions)
-
-    def where_acting(new, old):
-        return jnp.where(acts.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-
-    returns = returns + where_acting(moved.rewards, jnp.zeros_like(moved.rewards))
-    states = jax.tree.map(where_acting, moved, states)
+    returns = returns + jnp.where(acts[:, None], moved.rewards, 0)
+    states = select_rows(acts, moved, states)
     return (states, returns), jnp.where(acts, actions, NO_ACTION).astype(jnp.int32)
-
-
-def _unfinished(states):
-    return ~(states.terminated | states.truncated)
 
 
 def _tally(points: np.ndarray, truncated: np.ndarray) -> Tally:

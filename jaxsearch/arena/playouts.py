@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsearch.search.two_player import EvaluateFn
-from jaxsearch.vector import random_actions
+from jaxsearch.vector import rollout
 
 
 def playout_evaluate(env: Any) -> EvaluateFn:
@@ -20,22 +20,8 @@ def playout_evaluate(env: Any) -> EvaluateFn:
         del params
         mover = states.current_player
         prior_logits = jnp.zeros_like(states.legal_action_mask, jnp.float32)
-
-        def unfinished(carry):
-            _, states, _ = carry
-            return jnp.any(~(states.terminated | states.truncated))
-
-        def play(carry):
-            ply, states, value = carry
-            actions = random_actions(jax.random.fold_in(key, ply), states)
-            states = jax.vmap(env.step)(states, actions)
-            gain = jax.vmap(lambda rewards, player: rewards[player])(
-                states.rewards, mover
-            )
-            return ply + 1, states, value + gain
-
-        start = (jnp.int32(0), states, jnp.zeros_like(mover, jnp.float32))
-        _, _, value = jax.lax.while_loop(unfinished, play, start)
+        returns = rollout(env, states, key).returns
+        value = jax.vmap(lambda gains, player: gains[player])(returns, mover)
         return prior_logits, value
 
     return evaluate

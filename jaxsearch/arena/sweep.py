@@ -160,6 +160,7 @@ def sweep_match(
         states=_repeat(openings.states, num_values),
         returns=_repeat(openings.returns, num_values),
         position=np.tile(openings.position, num_values),
+        first=np.tile(openings.first, num_values),
     )
     points = []
     for count, count_key in _with_keys(simulations, key):

@@ -10,6 +10,14 @@ import mctx
 
 from jaxsearch.learn.replay import Plies
 from jaxsearch.search import TwoPlayerModel
+from jaxsearch.vector import (
+    auto_reset,
+    is_finished,
+    random_actions,
+    select_rows,
+    start_all,
+    step_all,
+)
 
 
 @jax.tree_util.register_dataclass
@@ -36,15 +44,14 @@ def start_games(env: Any, key: jax.Array, batch_size: int, opening_plies: int) -
     game is not played.
     """
     init_key, length_key, moves_key = jax.random.split(key, 3)
-    states = jax.vmap(env.init)(jax.random.split(init_key, batch_size))
+    states = start_all(env, init_key, batch_size)
     lengths = jax.random.randint(length_key, (batch_size,), 0, opening_plies + 1)
 
     def ply(number, states):
-        logits = jnp.where(states.legal_action_mask, 0.0, -jnp.inf)
-        key = jax.random.fold_in(moves_key, number)
-        moved = jax.vmap(env.step)(states, jax.random.categorical(key, logits))
-        ended = moved.terminated | moved.truncated
-        return _choose((number < lengths) & ~ended, moved, states)
+        action_key, step_key = jax.random.split(jax.random.fold_in(moves_key, number))
+        actions = random_actions(action_key, states)
+        moved = step_all(env, states, actions, step_key)
+        return select_rows((number < lengths) & ~is_finished(moved), moved, states)
 
     return jax.lax.fori_loop(0, opening_plies, ply, states)
 
@@ -65,27 +72,27 @@ def play(
     Returns the states to go on from, the plies [T, B, ...] and the counts of games that
     ended. The key is consumed.
     """
-    batch_size = states.current_player.shape[0]
+    step = auto_reset(
+        env, lambda key, batch_size: start_games(env, key, batch_size, opening_plies)
+    )
 
     def ply(states, key):
-        root_key, search_key, start_key = jax.random.split(key, 3)
+        root_key, search_key, step_key = jax.random.split(key, 3)
         root = model.root_fn(params, root_key, states)
         invalid_actions = ~states.legal_action_mask
         output = search(params, search_key, root, model.recurrent_fn, invalid_actions)
-        moved = jax.vmap(env.step)(states, output.action)
-        ended = moved.terminated | moved.truncated
+        moved = step(states, jnp.asarray(output.action), step_key)
         record = Plies(
             observation=jax.vmap(env.observe)(states),
             legal_action_mask=states.legal_action_mask,
             policy_target=jnp.asarray(output.action_weights, jnp.float32),
             search_value=jnp.asarray(output.search_tree.summary().value, jnp.float32),
             player=states.current_player,
-            rewards=moved.rewards,
-            terminated=moved.terminated,
-            truncated=moved.truncated,
+            rewards=moved.after.rewards,
+            terminated=moved.after.terminated,
+            truncated=moved.after.truncated,
         )
-        fresh = start_games(env, start_key, batch_size, opening_plies)
-        return _choose(ended, fresh, moved), record
+        return moved.states, record
 
     states, plies = jax.lax.scan(ply, states, jax.random.split(key, num_plies))
     return states, plies, _count_games(plies)
@@ -105,12 +112,3 @@ def _count_games(plies: Plies) -> GameCounts:
         draws=count(plies.terminated & (first == 0)),
         truncated=count(plies.truncated),
     )
-
-
-def _choose(condition: jax.Array, chosen: Any, other: Any) -> Any:
-    """`chosen` in the rows [B] where the condition holds, else `other`."""
-
-    def pick(x, y):
-        return jnp.where(condition.reshape(-1, *[1] * (x.ndim - 1)), x, y)
-
-    return jax.tree.map(pick, chosen, other)
