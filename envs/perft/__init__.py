@@ -27,7 +27,7 @@ class Ply(NamedTuple):
     games: int
     # What follows is None where the last moves were counted and not played.
     positions: int | None  # that were looked at; different ones if equal ones merge
-    ended: dict[float, int] | None  # the games that end here, by player 0's reward
+    ended: Counter[float] | None  # the games that end here, by player 0's reward
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ def perft(
             Ply(
                 games,
                 counts.positions[ply] if ply <= last else None,
-                dict(counts.ended.get(ply, {})) if ply <= last else None,
+                counts.ended.get(ply, Counter()) if ply <= last else None,
             )
             for ply, games in enumerate(counts.games)
         )

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd
+
 
 class _Leaf(NamedTuple):
     shape: tuple[int, ...]
@@ -99,7 +101,7 @@ def _groups(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     words = rows.view(np.uint64)
     hashes = np.zeros(len(rows), np.uint64)
     for column in words.T:
-        hashes = (hashes ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        hashes = (hashes ^ column) * _MULTIPLIER
         hashes ^= hashes >> np.uint64(29)
     _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
     if not np.array_equal(words[first[which]], words):

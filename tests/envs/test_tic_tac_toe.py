@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import envs
-from tests.envs.positions import expand, play, record
+from tests.envs.positions import play, record
 
 ENV = envs.make("tic_tac_toe")
 COUNTS = record("tictactoe")
@@ -12,7 +12,7 @@ COUNTS = record("tictactoe")
 
 @pytest.fixture(scope="module")
 def plies():
-    return expand(ENV, 9, "board")
+    return envs.perft(ENV, ENV.init(), 9, merge=True, play_last=True).plies
 
 
 def test_all_games_have_the_known_lengths_and_outcomes(plies):
