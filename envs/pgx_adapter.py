@@ -54,7 +54,7 @@ class PgxEnv(Env[PgxState]):
     in base64; a move is its number. The SVG is pgx's own.
 
     Args:
-      name: one of `pgx.available_envs()`, such as "go_9x9".
+      game: one of `pgx.available_envs()`, such as "go_9x9".
       **options: arguments of pgx's class; those of Go are komi, history_length and
         max_terminal_steps.
 
@@ -62,14 +62,14 @@ class PgxEnv(Env[PgxState]):
       ValueError: pgx is not installed, or has no such game or option.
     """
 
-    def __init__(self, name: str, **options: Any):
+    def __init__(self, game: str, **options: Any):
         with _as_pgx_was_written():
-            self._pgx = _make(name, options)
+            self._pgx = _make(game, options)
             # What a state looks like, with shapes in place of arrays.
             self._template = jax.eval_shape(self._pgx.init, jax.random.key(0))
-        self._name = name
+        self._game = game
         self._options = options
-        self.id = PREFIX + name
+        self.id = PREFIX + game
         self.version = self._pgx.version
         self.num_players = self._pgx.num_players
         self.num_actions = self._template.legal_action_mask.shape[0]
@@ -78,7 +78,7 @@ class PgxEnv(Env[PgxState]):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"name": self._name, **self._options}
+        return {"game": self._game, **self._options}
 
     def init(self, key: jax.Array | None = None) -> PgxState:
         with _as_pgx_was_written():

@@ -72,13 +72,13 @@ def make(name: str, **options: Any) -> Env[Any]:
 def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, Any]] | None:
     """The game of a name, and the options that the name tells."""
     if name.startswith(PREFIX):
-        return PgxEnv, {"name": name.removeprefix(PREFIX)}
+        return PgxEnv, {"game": name.removeprefix(PREFIX)}
     if name in _GAMES:
         return _GAMES[name], {}
     for example, (game, option) in _SIZED.items():
         # "go_9x9" becomes "go_(number)x(the same number)"
-        stem, _, size = example.rpartition("_")
-        same = re.sub(r"\d+", r"\\1", re.sub(r"\d+", r"([0-9]{1,3})", size, count=1))
-        if match := re.fullmatch(f"{stem}_{same}", name):
+        start, *rest = re.split(r"\d+", example)
+        number, same = r"(0|[1-9][0-9]{0,2})", r"\1"
+        if match := re.fullmatch(start + number + same.join(rest), name):
             return game, {option: int(match[1])}
     return None

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import envs
+from envs import registry
+
+NOT_GAMES = {"envs.env", "envs.pgx_adapter"}
 
 
 def test_every_game_file_is_registered():
@@ -15,7 +18,7 @@ def test_every_game_file_is_registered():
         kind.__module__
         for kind in vars(envs).values()
         if isinstance(kind, type) and issubclass(kind, envs.Env)
-    } - {"envs.env"}
+    } - NOT_GAMES
     assert {type(envs.make(name)).__module__ for name in envs.names()} == games
     folder = pathlib.Path(envs.__file__).parent
     subclasses = {
@@ -23,7 +26,7 @@ def test_every_game_file_is_registered():
         for path in folder.glob("*.py")
         if re.search(r"\((envs\.)?Env\[", path.read_text())
     }
-    assert subclasses == games
+    assert subclasses - NOT_GAMES == games
 
 
 @pytest.mark.parametrize("name", envs.names())
@@ -45,6 +48,7 @@ def test_options_survive_json():
         ("conect_four", {}, "did you mean 'connect_four'. the games are connect_four,"),
         ("shogi", {}, "unknown game 'shogi': the games are connect_four, nim, tic"),
         ("", {}, "unknown game ''"),
+        ("go", {}, "and with pgx installed 'pgx:NAME' for its games"),
         (["nim"], {}, r"unknown game \['nim'\]"),
         ("nim", {"heap": 3}, r"no option 'heap'; its options: heaps=\(3, 4, 5\), mis"),
         ("tic_tac_toe", {"size": 4}, "tic_tac_toe has no option 'size'; it takes none"),
@@ -53,6 +57,82 @@ def test_options_survive_json():
 def test_unknown_names_and_options_are_refused(name, options, message):
     with pytest.raises(ValueError, match=message):
         envs.make(name, **options)
+
+
+class Sized(envs.TicTacToe):
+    """A game whose name tells its size."""
+
+    def __init__(self, size: int, komi: float = 6.5):
+        if size > 19:
+            raise ValueError(f"size is at most 19, got {size}")
+        self.id = f"sized_{size}x{size}"
+        self.size, self.komi = size, komi
+
+
+@pytest.fixture
+def sized(monkeypatch):
+    """A registry with games that come in sizes, square and not."""
+    sizes = {"sized_9x9": (Sized, "size"), "line_5": (Sized, "size")}
+    monkeypatch.setattr(registry, "_SIZED", sizes)
+
+
+@pytest.mark.usefixtures("sized")
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("sized_9x9", 9), ("sized_7x7", 7), ("line_5", 5), ("line_12", 12)],
+)
+def test_name_tells_the_size(name, size):
+    assert (envs.make(name).size, envs.make(name).komi) == (size, 6.5)
+    assert envs.make(name, size=size, komi=0.5).komi == 0.5
+
+
+@pytest.mark.usefixtures("sized")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "sized_9x7",
+            "sized_9",
+            "sized_x9",
+            "sized_9x9x9",
+            "sized_-9x-9",
+            "sized_09x09",
+            "sized_9x9 ",
+        ),
+        *(
+            "sized_٣x٣",
+            "sized_1000x1000",
+            "xsized_9x9",
+            "line_5x5",
+            "line_",
+            "line_5.0",
+        ),
+    ],
+)
+def test_name_that_tells_no_size_is_unknown(name):
+    with pytest.raises(ValueError, match="unknown game"):
+        envs.make(name)
+
+
+@pytest.mark.usefixtures("sized")
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("sized_9x9", {"size": 7}, "sized_9x9 has size 9, but size=7 was given"),
+        ("sized_99x99", {}, "size is at most 19, got 99"),
+        ("sized_9x9", {"kom": 1}, "no option 'kom'; its options: size=.*, komi=6.5"),
+        ("sizd_9x9", {}, r"did you mean 'sized_9x9'. .*sized_9x9 \(any size\)"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        envs.make(name, **options)
+
+
+@pytest.mark.usefixtures("sized")
+def test_names_have_one_of_each_size():
+    assert {"sized_9x9", "line_5", "nim"} <= set(envs.names())
+    assert list(envs.names()) == sorted(envs.names())
 
 
 def test_import_starts_no_backend():
