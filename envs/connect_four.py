@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from envs.env import Env, State, Symmetries, win_rewards
+from envs.svg import Svg
 
 ROWS, COLUMNS = 6, 7
 STONES = ("X", "O")
+_COLOURS = {"X": "#d8413c", "O": "#f4c638", ".": "#f4f6f9"}
 
 Bits = jax.Array | np.ndarray
 
@@ -128,6 +130,25 @@ class ConnectFour(Env[ConnectFourState]):
         status = self.status(state, ("●", "○"))
         return "\n".join([*rows, f"└{base}┘", f"  {numbers}", status])
 
+    def to_svg(self, state: ConnectFourState) -> str:
+        """The upright board, columns numbered below it; rings on four in a row."""
+        won = _cells_of_fours(_board(state))
+        drawing = Svg(380, 390)
+        drawing.rect(8, 8, 364, 314, rx=12, fill="#2d62a8")
+        for row, cells in enumerate(_board(state)):
+            for column, cell in enumerate(cells):
+                x, y = 40 + 50 * column, 40 + 50 * row
+                drawing.circle(x, y, 20, fill=_COLOURS[cell], stroke="#1f4a84")
+                if (row, column) in won:
+                    ring = {"fill": "none", "stroke": "#ffffff", "stroke_width": 4}
+                    drawing.circle(x, y, 12, **ring)
+        for column in range(COLUMNS):
+            x, number = 40 + 50 * column, str(column + 1)
+            drawing.text(x, 338, number, fill="#606060", font_size=14)
+        status = self.status(state, ("red", "yellow"))
+        drawing.text(190, 368, status, fill="#303030", font_size=16)
+        return str(drawing)
+
     @functools.cached_property
     def symmetries(self) -> Symmetries:
         """The board as it is, and mirrored left to right."""
@@ -187,6 +208,18 @@ def _board(state: ConnectFourState) -> list[list[str]]:
     """The cells as X, O or ".", top row first."""
     planes = _planes(np.asarray(state.stones))
     return [["X" if x else "O" if o else "." for x, o in row] for row in planes]
+
+
+def _cells_of_fours(board: list[list[str]]) -> set[tuple[int, int]]:
+    """The row and column of each stone that is part of four in a row."""
+    found = set()
+    for row, column in np.ndindex(ROWS, COLUMNS):
+        for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+            line = [(row + down * i, column + right * i) for i in range(4)]
+            inside = all(r < ROWS and 0 <= c < COLUMNS for r, c in line)
+            if inside and {board[r][c] for r, c in line} in ({"X"}, {"O"}):
+                found.update(line)
+    return found
 
 
 def _read_board(text: str) -> np.ndarray:

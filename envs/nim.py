@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from envs.env import Env, State, Symmetries, win_rewards
+from envs.svg import Svg
 
 PLAYERS = ("first", "second")
 MAX_OBJECTS = 127  # heaps are int8
@@ -134,8 +135,29 @@ class Nim(Env[NimState]):
         for number, heap in enumerate(np.asarray(state.heaps).tolist(), 1):
             objects = " ".join(["●"] * heap + ["·"] * (self.max_heap - heap))
             rows.append(f"{number:>{width}} │ {objects} │ {heap}")
+        return "\n".join([*rows, self._status_and_rule(state)])
+
+    def to_svg(self, state: NimState) -> str:
+        """A row of objects for each heap, those taken as empty circles."""
+        width = max(24 * self.max_heap + 88, 320)
+        drawing = Svg(width, 32 * len(self.heaps) + 60)
+        for number, heap in enumerate(np.asarray(state.heaps).tolist()):
+            y = 32 + 32 * number
+            drawing.text(24, y, str(number + 1), fill="#909090", font_size=14)
+            for place in range(self.heaps[number]):
+                left = {"fill": "#2f6db5", "stroke": "#1f4a84"}
+                taken = {"fill": "none", "stroke": "#d0d0d0"}
+                x, style = 56 + 24 * place, left if place < heap else taken
+                drawing.circle(x, y, 9, **style)
+            x = 64 + 24 * self.max_heap
+            drawing.text(x, y, str(heap), fill="#303030", font_size=16)
+        y, status = 32 * len(self.heaps) + 36, self._status_and_rule(state)
+        drawing.text(width / 2, y, status, fill="#303030", font_size=14)
+        return str(drawing)
+
+    def _status_and_rule(self, state: NimState) -> str:
         rule = "the last object loses" if self.misere else "the last object wins"
-        return "\n".join([*rows, f"{self.status(state, PLAYERS)} ({rule})"])
+        return f"{self.status(state, PLAYERS)} ({rule})"
 
     @functools.cached_property
     def symmetries(self) -> Symmetries:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from envs.env import Env, State, Symmetries, win_rewards
+from envs.svg import Svg
 
 EMPTY = -1
 MARKS = ("X", "O")
@@ -110,6 +111,28 @@ class TicTacToe(Env[TicTacToeState]):
         grid = "\n───┼───┼───\n".join(rows)
         return f"{grid}\n{self.status(state, MARKS)}"
 
+    def to_svg(self, state: TicTacToeState) -> str:
+        """The board; a cell that can be marked shows its number, a line its colour."""
+        board, legal = np.asarray(state.board), np.asarray(state.legal_action_mask)
+        lines = [line for line in LINES if len(set(board[line])) == 1]
+        won = {int(c) for line in lines for c in line if board[c] != EMPTY}
+        drawing = Svg(260, 284)
+        for cell in range(9):
+            x, y = 40 + 60 * (cell % 3), 40 + 60 * (cell // 3)
+            if cell in won:
+                drawing.rect(x, y, 60, 60, fill="#fdf0c4")
+            _draw_cell(drawing, x, y, int(board[cell]))
+            if legal[cell]:
+                number = str(cell + 1)
+                drawing.text(x + 30, y + 30, number, fill="#b8b8b8", font_size=14)
+        for edge in (100, 160):
+            style = {"stroke": "#303030", "stroke_width": 3, "stroke_linecap": "round"}
+            drawing.line(edge, 42, edge, 218, **style)
+            drawing.line(42, edge, 218, edge, **style)
+        status = self.status(state, MARKS)
+        drawing.text(130, 254, status, fill="#303030", font_size=16)
+        return str(drawing)
+
     @functools.cached_property
     def symmetries(self) -> Symmetries:
         """The eight rotations and reflections of the square."""
@@ -117,6 +140,15 @@ class TicTacToe(Env[TicTacToeState]):
         maps = np.stack([*turned, *(np.fliplr(board) for board in turned)])
         maps = maps.reshape(8, 9)
         return Symmetries(cells=maps, actions=maps)
+
+
+def _draw_cell(drawing: Svg, x: float, y: float, mark: int) -> None:
+    style = {"stroke_width": 7, "stroke_linecap": "round", "fill": "none"}
+    if mark == 0:
+        for left, right in ((15, 45), (45, 15)):
+            drawing.line(x + left, y + 15, x + right, y + 45, stroke="#c43c39", **style)
+    elif mark == 1:
+        drawing.circle(x + 30, y + 30, 16, stroke="#2f6db5", **style)
 
 
 @jax.jit

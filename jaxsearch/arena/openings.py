@@ -1,6 +1,7 @@
 """Random openings: different unfinished positions after some random moves."""
 
 import hashlib
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -112,7 +113,8 @@ def _names(
     env: Any, seen: np.ndarray, mask: np.ndarray, up_to_symmetry: bool
 ) -> list[bytes]:
     """A name for each position, from the board and the moves of the player to move."""
-    boards = seen.reshape(len(seen), -1, seen.shape[-1])
+    *board, planes = seen.shape[1:]
+    boards = seen.reshape(len(seen), math.prod(board), planes)
     if not up_to_symmetry:
         return _digests(boards, mask)
     symmetries = env.symmetries
