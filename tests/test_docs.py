@@ -14,7 +14,9 @@ from jaxsearch import gumbel_policy, puct_policy
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/use_your_own_model.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/games.md", "docs/use_your_own_model.md"]
+)
 def test_examples_print_what_they_say(page):
     text = (ROOT / page).read_text()
     blocks = re.findall(
