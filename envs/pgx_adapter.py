@@ -17,7 +17,7 @@ import numpy as np
 
 from envs.env import Env, State
 
-PREFIX = "pgx:"
+PGX_PREFIX = "pgx:"
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(State))
 _DROPPED = "observation"
@@ -69,7 +69,7 @@ class PgxEnv(Env[PgxState]):
             self._template = jax.eval_shape(self._pgx.init, jax.random.key(0))
         self._game = game
         self._options = options
-        self.id = PREFIX + game
+        self.id = PGX_PREFIX + game
         self.version = self._pgx.version
         self.num_players = self._pgx.num_players
         self.num_actions = self._template.legal_action_mask.shape[0]
@@ -207,7 +207,7 @@ def _make(name: str, options: dict[str, Any]) -> Any:
     names = pgx.available_envs()
     if name not in names:
         near = difflib.get_close_matches(str(name), names, n=1)
-        hint = f"did you mean '{PREFIX}{near[0]}'? " if near else ""
+        hint = f"did you mean '{PGX_PREFIX}{near[0]}'? " if near else ""
         raise ValueError(
             f"pgx has no game {name!r}: {hint}its games are {', '.join(names)}"
         )
@@ -225,14 +225,14 @@ def _make(name: str, options: dict[str, Any]) -> Any:
     if unknown:
         takes = ", ".join(f"{k}={v!r}" for k, v in taken.items() if k not in told)
         raise ValueError(
-            f"{PREFIX}{name} has no option {unknown[0]!r}; "
+            f"{PGX_PREFIX}{name} has no option {unknown[0]!r}; "
             + (f"its options: {takes}" if takes else "it takes none")
         )
     try:
         return type(game)(**told, **options)
     except (TypeError, ValueError, AssertionError) as error:
         raise ValueError(
-            f"{PREFIX}{name}: pgx does not take {options}: {error}"
+            f"{PGX_PREFIX}{name}: pgx does not take {options}: {error}"
         ) from error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from envs.connect_four import ConnectFour
 from envs.env import Env
 from envs.nim import Nim
-from envs.pgx_adapter import PREFIX, PgxEnv
+from envs.pgx_adapter import PGX_PREFIX, PgxEnv
 from envs.tic_tac_toe import TicTacToe
 
 _GAMES: dict[str, Callable[..., Env[Any]]] = {
@@ -48,7 +48,7 @@ def make(name: str, **options: Any) -> Env[Any]:
         games = ", ".join(f"{n} (any size)" if n in _SIZED else n for n in names())
         raise ValueError(
             f"unknown game {name!r}: {hint}the games are {games}, and with pgx "
-            f"installed '{PREFIX}NAME' for its games"
+            f"installed '{PGX_PREFIX}NAME' for its games"
         )
     game, told = found
     allowed = inspect.signature(game).parameters.values()
@@ -71,8 +71,8 @@ def make(name: str, **options: Any) -> Env[Any]:
 
 def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, Any]] | None:
     """The game of a name, and the options that the name tells."""
-    if name.startswith(PREFIX):
-        return PgxEnv, {"game": name.removeprefix(PREFIX)}
+    if name.startswith(PGX_PREFIX):
+        return PgxEnv, {"game": name.removeprefix(PGX_PREFIX)}
     if name in _GAMES:
         return _GAMES[name], {}
     for example, (game, option) in _SIZED.items():
