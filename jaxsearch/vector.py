@@ -42,7 +42,10 @@ def start_all(env: Any, key: jax.Array, batch_size: int) -> Any:
 
 def step_all(env: Any, states: Any, actions: jax.Array, key: jax.Array) -> Any:
     """The states after an action in each game. The key, for chance, is consumed."""
-    keys = jax.random.split(key, len(states.terminated))
+    # A key a row made from an array that lies across devices as the states do.
+    zeros = jnp.zeros_like(states.terminated, jnp.int32)
+    rows = zeros + np.arange(len(zeros), dtype=np.int32)
+    keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(rows)
     return jax.vmap(env.step)(states, actions, keys)
 
 
@@ -65,6 +68,9 @@ def auto_reset(
         moved = step(states, actions, key)
         rewards, ended = moved.after.rewards, is_finished(moved.after)
         states = moved.states
+
+    New games do not lie across devices: over a mesh of Explicit axes use it inside
+    `jax.shard_map`.
 
     Args:
       start_fn: what makes new games; `env.init` in every row by default.

@@ -246,3 +246,36 @@ def test_truncated_games_are_finished_but_not_terminated():
     np.testing.assert_array_equal(truncated, ~np.asarray(played.states.terminated))
     assert not np.asarray(played.returns)[truncated].any()
     assert (np.asarray(played.plies)[truncated] == 10).all()
+
+
+@pytest.fixture(scope="module")
+def midgame():
+    """Sixteen games after four plies, and a move in each."""
+    key = jax.random.key(0)
+    starts = start_all(ENV, key, 16)
+    states = jax.jit(functools.partial(rollout, ENV, num_plies=4))(starts, key).states
+    return states, choose(key, states)
+
+
+def test_rollout_over_a_mesh_is_the_same(midgame):
+    states, _ = midgame
+    play = jax.jit(functools.partial(rollout, ENV))
+    expected = jax.device_get(play(states, jax.random.key(1)))
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        spread = jax.device_put(states, NamedSharding(mesh, jax.P("batch")))
+        played = jax.jit(functools.partial(rollout, ENV))(spread, jax.random.key(1))
+    jax.tree.map(np.testing.assert_array_equal, played, expected)
+
+
+def test_auto_reset_works_on_every_device(midgame):
+    states, actions = midgame
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Auto,))
+    batch = jax.P("batch")
+    step = jax.shard_map(
+        auto_reset(ENV), mesh=mesh, in_specs=(batch, batch, jax.P()), out_specs=batch
+    )
+    moved = jax.jit(step)(states, actions, jax.random.key(1))
+    expected = jax.jit(auto_reset(ENV))(states, actions, jax.random.key(1))
+    jax.tree.map(np.testing.assert_array_equal, moved, expected)
+    assert 0 < int(is_finished(moved.after).sum()) < 16
