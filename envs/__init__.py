@@ -3,7 +3,9 @@
 from envs.check import check_env
 from envs.connect_four import ConnectFour, ConnectFourState
 from envs.env import Env, State, Symmetries, win_rewards
+from envs.hex import Hex, HexState
 from envs.nim import Nim, NimState
+from envs.othello import Othello, OthelloState
 from envs.registry import make, names
 from envs.tic_tac_toe import TicTacToe, TicTacToeState
 
@@ -11,8 +13,12 @@ __all__ = [
     "ConnectFour",
     "ConnectFourState",
     "Env",
+    "Hex",
+    "HexState",
     "Nim",
     "NimState",
+    "Othello",
+    "OthelloState",
     "State",
     "Symmetries",
     "TicTacToe",

@@ -8,18 +8,24 @@ from typing import Any
 
 from envs.connect_four import ConnectFour
 from envs.env import Env
+from envs.hex import Hex
 from envs.nim import Nim
+from envs.othello import Othello
 from envs.tic_tac_toe import TicTacToe
 
 _GAMES: dict[str, Callable[..., Env[Any]]] = {
     "connect_four": ConnectFour,
     "nim": Nim,
+    "othello": Othello,
     "tic_tac_toe": TicTacToe,
 }
 
 # Games whose name tells their size: one name as an example, the game, and the option
 # that is the number in the name.
-_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {}
+_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {
+    "hex_11x11": (Hex, "size"),
+    "othello_6x6": (Othello, "size"),
+}
 
 
 def names() -> tuple[str, ...]:
@@ -68,9 +74,10 @@ def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, int]] | None:
     if name in _GAMES:
         return _GAMES[name], {}
     for example, (game, option) in _SIZED.items():
-        # "go_9x9" becomes "go_(number)x(the same number)"
+        # "go_9x9" becomes "go_(a number)x(the same number)"
         stem, _, size = example.rpartition("_")
-        same = re.sub(r"\d+", r"\\1", re.sub(r"\d+", r"([0-9]{1,3})", size, count=1))
+        first, *others = re.split("[0-9]+", size)
+        same = first + "([1-9][0-9]{0,2})" + r"\1".join(others)
         if match := re.fullmatch(f"{stem}_{same}", name):
             return game, {option: int(match[1])}
     return None
