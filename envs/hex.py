@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
-import math
 import re
 from typing import Any
 
@@ -11,12 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from envs import svg
+from envs import hex_svg
 from envs.env import Env, State, Symmetries, win_rewards
 
 STONES = ("X", "O")
 LOOKS = ("●", "○")
-COLOURS = ("#c0392b", "#2471a3")  # of the players' sides and stones in a drawing
 SIZES = range(2, 20)
 SWAP = "swap"
 
@@ -259,65 +256,12 @@ class Hex(Env[HexState]):
 
     def to_svg(self, state: HexState) -> str:
         """The rhombus with the players' sides coloured and the last stone marked."""
-        radius, margin = 20.0, 36.0
-        half = radius * math.sqrt(3) / 2  # of a cell's width
-        width = (3 * self.size - 1) * half
-        height = (1.5 * self.size + 0.5) * radius
-        drawing = svg.Svg(width + 2 * margin, height + 2 * margin + 24)
-
-        def middle(row: float, column: float) -> tuple[float, float]:
-            x = margin + (2 * column + row + 1) * half
-            return x, margin + (1.5 * row + 1) * radius
-
-        def corner(row: float, column: float, number: int) -> tuple[float, float]:
-            """The corners from the top one on, as a clock's hands go."""
-            x, y = middle(row, column)
-            angle = math.pi / 3 * number
-            return x + radius * math.sin(angle), y - radius * math.cos(angle)
-
-        # Each side with its middle halves of the corner cells' free edges.
-        end = self.size - 1
-        for colour, sides in zip(
-            COLOURS, (((0, 5, 1), (end, 2, 4)), ((0, 3, 5), (end, 0, 2))), strict=True
-        ):
-            for place, first, last in sides:
-                for number in range(self.size):
-                    row, column = (
-                        (place, number) if colour == COLOURS[0] else (number, place)
-                    )
-                    points = [
-                        corner(row, column, n % 6)
-                        for n in range(first, first + (last - first) % 6 + 1)
-                    ]
-                    for a, b in itertools.pairwise(points):
-                        drawing.line(
-                            *a,
-                            *b,
-                            stroke=colour,
-                            stroke_width=7,
-                            stroke_linecap="round",
-                        )
-        for row, line in enumerate(self._rows(state)):
-            for column, mark in enumerate(line):
-                corners = [corner(row, column, number) for number in range(6)]
-                drawing.polygon(corners, fill="#f5f0e1", stroke="#777777")
-                if mark != ".":
-                    x, y = middle(row, column)
-                    drawing.circle(
-                        x, y, radius * 0.62, fill=COLOURS[STONES.index(mark)]
-                    )
-                    if row * self.size + column == int(state.last):
-                        drawing.circle(x, y, radius * 0.18, fill="#ffffff")
-        for number in range(self.size):
-            drawing.text(*middle(-1.0, number + 0.25), _letter(number), font_size=13)
-            drawing.text(*middle(number, -0.95), str(number + 1), font_size=13)
-        drawing.text(
-            width / 2 + margin,
-            height + margin * 1.5,
-            self.status(state, ("red", "blue")),
-            font_size=14,
-        )
-        return str(drawing)
+        rows = [
+            [STONES.index(cell) if cell in STONES else None for cell in row]
+            for row in self._rows(state)
+        ]
+        caption = self.status(state, hex_svg.NAMES)
+        return hex_svg.draw_board(rows, int(state.last), caption)
 
     def _rows(self, state: HexState) -> list[list[str]]:
         """The cells as X, O or "."."""
