@@ -324,7 +324,7 @@ def _join(
     sides = (along == 0) + 2 * (along == size - 1)
     touched = (chains[0] | chains[1] | chains[2] | sides.astype(jnp.int16)) & 3
     label = (4 * (cell + 1)).astype(jnp.int16) | touched
-    joined = np.arange(size * size, dtype=np.int32) == cell
+    joined = np.arange(size * size, dtype=np.int16) == cell.astype(jnp.int16)
     for chain in chains:
         joined |= (labels == chain * sign) & (chain != 0)
     return jnp.where(joined, label * sign, labels), touched == 3

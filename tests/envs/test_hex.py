@@ -129,7 +129,7 @@ def test_100_games_are_won_on_the_last_cell():
 def test_every_ply_has_the_chains_of_a_search_from_stone_to_stone(size):
     env, random = envs.Hex(size=size), np.random.default_rng(size)
     step = jax.jit(env.step)
-    for _ in range(10):
+    for _ in range(5):
         state = env.init()
         while not state.terminated:
             action = int(random.choice(np.flatnonzero(state.legal_action_mask)))

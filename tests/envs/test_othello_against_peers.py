@@ -23,61 +23,55 @@ def test_every_step_equals_pgx(num_games):
     with jax.legacy_prng_key("allow"):
         theirs = pgx.make("othello")
 
-    def differences(state, after, ended, reference, first):
-        """Which fields differ while both play, and the results once both have ended."""
-        stuck = after.terminated & ~reference.terminated
-        live = ~(after.terminated | reference.terminated)
-        masks = after.legal_action_mask != reference.legal_action_mask
-        passes = reference.legal_action_mask == (np.arange(65) == PASS)
-        rewards = jnp.where(first == 0, reference.rewards, reference.rewards[::-1])
-        both = after.terminated & reference.terminated
-        new = both & ~state.terminated
+    def differences(state, reference, first):
+        """Which fields differ, with pgx's players turned so that player 0 began."""
+        live = ~(state.terminated | reference.terminated)
+        masks = state.legal_action_mask != reference.legal_action_mask
+        may_move = reference.legal_action_mask[:PASS].any()
         return {
             "mask": live & masks.any(),
-            "stuck": stuck & ~passes.all(),
-            "rewards": new & (after.rewards != rewards).any(),
-            "late": both & ~new & ~ended & (state.discs != after.discs).any(),
-            "early": reference.terminated & ~after.terminated,
-            "player": live & (after.current_player != reference.current_player ^ first),
-            "board": live & (ENV.observe(after) != reference.observation).any(),
+            "board": (ENV.observe(state) != reference.observation).any() & live,
+            "player": live & (state.current_player != reference.current_player ^ first),
+            "ended too early": reference.terminated & ~state.terminated,
+            "ended too late": state.terminated & ~reference.terminated & may_move,
         }
 
+    def turned(rewards, first):
+        return jnp.where((first == 0)[:, None], rewards, rewards[:, ::-1])
+
     def ply(carry, key):
-        states, references, first, results, num_stuck = carry
+        states, references, first, ours, pgx_s = carry
         actions = random_actions(key, states)
         actions = jnp.where(states.terminated, PASS, actions)
-        after = jax.vmap(ENV.step)(states, actions)
-        before = references.terminated
+        states = jax.vmap(ENV.step)(states, actions)
         references = jax.vmap(theirs.step)(references, actions)
-        found = jax.vmap(differences)(states, after, before, references, first)
-        ended = after.terminated & ~states.terminated
-        results = jnp.where(ended[:, None], after.rewards, results)
-        # Where pgx ends later than we did, it must give the result that we gave.
-        late = references.terminated & ~before & states.terminated
-        theirs_now = jnp.where(
-            (first == 0)[:, None], references.rewards, references.rewards[:, ::-1]
-        )
-        found["late"] = late & (theirs_now != results).any(axis=1)
-        carry = (after, references, first, results, num_stuck + late.sum())
-        return carry, jax.tree.map(lambda leaf: leaf.sum(), found)
+        found = jax.vmap(differences)(states, references, first)
+        # Rewards come once, so that their sums are the results.
+        ours += states.rewards
+        pgx_s += turned(references.rewards, first)
+        found["stuck"] = states.terminated & ~references.terminated
+        counts = jax.tree.map(lambda leaf: leaf.sum(), found)
+        return (states, references, first, ours, pgx_s), counts
 
     @jax.jit
     def play(key):
         keys = jax.random.split(key, num_games)
         states, references = jax.vmap(ENV.init)(keys), jax.vmap(theirs.init)(keys)
-        first = references.current_player
-        carry = (states, references, first, jnp.zeros_like(states.rewards), 0)
-        carry, found = jax.lax.scan(ply, carry, jax.random.split(key, NUM_PLIES))
-        ended = carry[0].terminated & carry[1].terminated
-        return jax.tree.map(lambda leaf: leaf.sum(), found), ended.all(), carry[3:]
+        first, results = references.current_player, jnp.zeros_like(states.rewards)
+        carry = (states, references, first, results, results)
+        carry, counts = jax.lax.scan(ply, carry, jax.random.split(key, NUM_PLIES))
+        states, references, first, ours, pgx_s = carry
+        ended = states.terminated & references.terminated
+        return jax.tree.map(lambda leaf: leaf.sum(), counts), ended.all(), ours, pgx_s
 
     with jax.legacy_prng_key("allow"):
-        totals, all_ended, (results, num_stuck) = play(jax.random.key(2))
-    assert {name: int(count) for name, count in totals.items()} == dict.fromkeys(
-        totals, 0
-    )
-    assert all_ended and num_stuck > 0
-    assert set(np.unique(np.asarray(results)).tolist()) == {-1.0, 0.0, 1.0}
+        counts, all_ended, ours, pgx_s = jax.tree.map(
+            np.asarray, play(jax.random.key(2))
+        )
+    assert counts.pop("stuck") > 0 and all_ended
+    assert counts == dict.fromkeys(counts, 0)
+    np.testing.assert_array_equal(ours, pgx_s)
+    assert set(np.unique(ours).tolist()) == {-1.0, 0.0, 1.0}
 
 
 @pytest.mark.parametrize("num_games", [32, pytest.param(2_000, marks=pytest.mark.slow)])
