@@ -51,9 +51,9 @@ class Hex(Env[HexState]):
     Player 0 is X, moves first, and joins the top and the bottom; player 1 is O and
     joins left and right. No game is a draw. With `swap`, player 1 may answer the first
     stone by taking it over: it is replaced by a stone of player 1 on the cell mirrored
-    in the long diagonal, row and column exchanged, and player 0 moves next. Swapping
-    is how Hex is played, since else the first player has far too good a game, and so it
-    is the default.
+    in the long diagonal, row and column exchanged, and player 0 moves next. That is the
+    default, since Hex is played so: without it the first player wins from most cells.
+    Source for neighbours and swapping: https://www.hexwiki.net/index.php/Swap_rule
 
     Action a places a stone on cell a, numbered from the top left in reading order;
     action N * N swaps, and there is no such action without the option. Observation
@@ -77,7 +77,6 @@ class Hex(Env[HexState]):
 
     version = "v0"
     num_players = 2
-    action_format = "a column and a row, such as b3, or swap"
 
     def __init__(self, size: int = 11, swap: bool = True):
         if isinstance(size, bool) or not isinstance(size, int) or size not in SIZES:
@@ -93,6 +92,7 @@ class Hex(Env[HexState]):
         self.num_cells = size * size
         self.num_actions = self.num_cells + swap
         self.observation_shape = (size, size, 3 + swap)
+        self.action_format = "a column and a row, such as b3" + ", or swap" * swap
 
     @property
     def options(self) -> dict[str, Any]:

@@ -42,12 +42,12 @@ class Othello(Env[OthelloState]):
     turned over; at least one disc must be turned. A player who cannot place a disc must
     pass, and nobody else may. The game ends as soon as neither player can place a disc:
     the board is full, one side has no discs left, or both are stuck. More discs win;
-    equal numbers are a draw. These are the
-    rules of the World Othello Federation.
+    equal numbers are a draw. Empty cells count for nobody.
 
     Player 0 is X, black, and moves first. On N x N cells action a places a disc on cell
-    a, numbered from the top left in reading order, and action N * N passes. A disc of
-    each side stands on each diagonal of the middle four cells: O, white, on d4 and e5.
+    a, numbered from the top left in reading order, and action N * N passes. The game
+    starts with the middle four cells taken: of 8 x 8, d4 and e5 by O, white, d5 and e4
+    by X.
     Observation [N, N, 2] bool, top row first: my discs, your discs. Rewards +1 and -1,
     or zeros for a draw. A state takes 15 + N * N bytes and 8 for each 32 cells or part
     of it: 95 for 8 x 8.
@@ -94,30 +94,23 @@ class Othello(Env[OthelloState]):
         self, state: OthelloState, action: jax.Array, key: jax.Array | None
     ) -> OthelloState:
         del key
-        black, white = _words(state.discs)
         first = state.current_player == 0
-        mine = [jnp.where(first, b, w) for b, w in zip(black, white, strict=True)]
-        yours = [jnp.where(first, w, b) for b, w in zip(black, white, strict=True)]
+        mine, yours = _words(jnp.where(first, state.discs, state.discs[::-1]))
         placed = [
             jnp.where(action // WORD == number, np.uint32(1), np.uint32(0))
             << (action % WORD).astype(jnp.uint32)
-            & board
+            & board  # a pass is on no cell
             for number, board in enumerate(_board(self.size))
         ]
         mine, yours = _place(placed, mine, yours, self.size)
-        black = [jnp.where(first, m, y) for m, y in zip(mine, yours, strict=True)]
-        white = [jnp.where(first, y, m) for m, y in zip(mine, yours, strict=True)]
-        discs = jnp.stack([*black, *white]).reshape(2, -1)
+        discs = jnp.stack([*mine, *yours]).reshape(2, -1)
+        discs = jnp.where(first, discs, discs[::-1])
         return _position(discs, 1 - state.current_player, self.size)
 
     def observe(self, state: OthelloState) -> jax.Array:
         black, white = (_cells(discs, self.size) for discs in state.discs)
-        first = state.current_player == 0
-        mine, yours = (
-            jnp.where(first, black, white),
-            jnp.where(first, white, black),
-        )
-        return jnp.stack([mine, yours], axis=-1).reshape(self.observation_shape)
+        planes = jnp.stack([black, white], axis=-1).reshape(self.observation_shape)
+        return jnp.where(state.current_player == 0, planes, planes[..., ::-1])
 
     def to_text(self, state: OthelloState) -> str:
         rows = "/".join("".join(row) for row in self._rows(state))
