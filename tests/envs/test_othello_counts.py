@@ -126,11 +126,20 @@ def _scores(entry, positions):
     return dict(zip(names, of_moves.tolist(), strict=True)), int(values[0])
 
 
+# Two scores of the record are wrong, 2 and 0, both of d8. Ours are also those of a plain
+# search on a board of characters, the 16 those of one on OpenSpiel's states as well.
+CORRECTED = {
+    "OXXXXXXOOX-XXXO-OXOOXX--OOOOOOO-OOXOOOXX-OXXOOXXOOXXOO-X--X-XO--": {"d8": -2},
+    "XOX-XOO-XXXXXXO-X-XOOOO-OOOOOXOXOOOOOOXXOOXOOOXXOOXXOXOX-XX-X---": {"d8": 16},
+}
+
+
 def _check_scores(entries):
     positions = _Positions(8)
     for entry in entries:
         scores, best = _scores(entry, positions)
-        assert scores == entry["scores"] and best == entry["best_score"]
+        known = entry["scores"] | CORRECTED.get(entry["board"], {})
+        assert scores == known and best == entry["best_score"]
 
 
 def test_short_endgames_have_the_known_scores():
