@@ -126,8 +126,8 @@ def _scores(entry, positions):
     return dict(zip(names, of_moves.tolist(), strict=True)), int(values[0])
 
 
-# Two scores of the record are wrong, 2 and 0, both of d8. Ours are also those of a plain
-# search on a board of characters, the 16 those of one on OpenSpiel's states as well.
+# Two scores of the record are wrong, 2 and 0, both of d8. Ours are also those of a
+# plain search on a board of characters, the 16 that of one on OpenSpiel's states too.
 CORRECTED = {
     "OXXXXXXOOX-XXXO-OXOOXX--OOOOOOO-OOXOOOXX-OXXOOXXOOXXOO-X--X-XO--": {"d8": -2},
     "XOX-XOO-XXXXXXO-X-XOOOO-OOOOOXOXOOOOOOXXOOXOOOXXOOXXOXOX-XX-X---": {"d8": 16},
