@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -277,12 +277,13 @@ def _position(discs: jax.Array, player: jax.Array, size: int) -> OthelloState:
 def _place(placed: Words, mine: Words, yours: Words, size: int) -> tuple[Words, Words]:
     """My discs and yours after I placed one, or none."""
     turned = [np.uint32(0)] * len(placed)
-    for forward in (True, False):
-        # What a line from the placed disc and one towards it from another of mine share
-        # is enclosed by the two.
-        there = _lines(placed, yours, size, forward)
-        back = _lines(mine, yours, size, not forward)
-        turned = [t | _any(a & b) for t, a, b in zip(turned, there, back, strict=True)]
+    for axis in _axes(size):
+        for forward in (True, False):
+            # What a line from the placed disc and a line towards it from another disc
+            # of mine share is enclosed by the two.
+            there = _lines(placed, yours, axis, forward)
+            back = _lines(mine, yours, axis, not forward)
+            turned = [t | a & b for t, a, b in zip(turned, there, back, strict=True)]
     mine = [m | p | t for m, p, t in zip(mine, placed, turned, strict=True)]
     return mine, [y & ~t for y, t in zip(yours, turned, strict=True)]
 
@@ -290,48 +291,46 @@ def _place(placed: Words, mine: Words, yours: Words, size: int) -> tuple[Words, 
 def _movable(mine: Words, yours: Words, size: int) -> Words:
     """The cells on which I can place a disc."""
     ends = [np.uint32(0)] * len(mine)
-    for forward in (True, False):
-        beyond = _shift(_lines(mine, yours, size, forward), _steps(size), forward)
-        ends = [end | _any(cells) for end, cells in zip(ends, beyond, strict=True)]
+    for axis in _axes(size):
+        for forward in (True, False):
+            lines = _lines(mine, yours, axis, forward)
+            beyond = _shift(lines, axis.step, forward)
+            ends = [end | cells for end, cells in zip(ends, beyond, strict=True)]
     return [
         end & board & ~(m | y)
         for end, board, m, y in zip(ends, _board(size), mine, yours, strict=True)
     ]
 
 
-def _lines(seeds: Words, others: Words, size: int, forward: bool) -> Words:
+def _lines(seeds: Words, others: Words, axis: "_Axis", forward: bool) -> Words:
     """The cells of `others` that an unbroken line of them joins to a seed.
 
-    Seeds are words of any shape []; the lines are words [4], one for each direction:
-    right, down, down right and down left, or the opposite ones.
+    Lines start next to a seed and run along the axis, to higher cells or to lower.
     """
-    steps = _steps(size)
-    others = [o & inner for o, inner in zip(others, _enclosable(size), strict=True)]
-    near = _shift(seeds, steps, forward)
+    others = [o & inner for o, inner in zip(others, axis.inner, strict=True)]
+    near = _shift(seeds, axis.step, forward)
     lines = [o & n for o, n in zip(others, near, strict=True)]
-    near = _shift(lines, steps, forward)
+    near = _shift(lines, axis.step, forward)
     lines = [x | o & n for x, o, n in zip(lines, others, near, strict=True)]
     # Now lines have one or two discs. Where two others are in a row, go on by two.
-    near = _shift(others, steps, forward)
+    near = _shift(others, axis.step, forward)
     pairs = [o & n for o, n in zip(others, near, strict=True)]
-    for _ in range(size // 2 - 2):
-        near = _shift(lines, 2 * steps, forward)
+    for _ in range(axis.num_doubles):
+        near = _shift(lines, 2 * axis.step, forward)
         lines = [x | p & n for x, p, n in zip(lines, pairs, near, strict=True)]
     return lines
 
 
-def _shift(words: Words, steps: np.ndarray, forward: bool) -> Words:
-    """The cells moved on by `steps` [4] below 32, to higher numbers or to lower."""
+def _shift(words: Words, cells: int, forward: bool) -> Words:
+    """The set of cells moved on, by less than a word, to higher numbers or to lower."""
+    by, rest = np.uint32(cells), np.uint32(WORD - cells)
     if forward:
-        carried = [np.uint32(0), *(word >> (WORD - steps) for word in words[:-1])]
-        return [word << steps | c for word, c in zip(words, carried, strict=True)]
-    carried = [*(word << (WORD - steps) for word in words[1:]), np.uint32(0)]
-    return [word >> steps | c for word, c in zip(words, carried, strict=True)]
-
-
-def _any(words: Any) -> Any:
-    """The cells that are set in any of four directions."""
-    return words[0] | words[1] | words[2] | words[3]
+        moved = [word << by for word in words]
+        carried = [word >> rest for word in words[:-1]]
+        return [moved[0], *(m | c for m, c in zip(moved[1:], carried, strict=True))]
+    moved = [word >> by for word in words]
+    carried = [word << rest for word in words[1:]]
+    return [*(m | c for m, c in zip(moved[:-1], carried, strict=True)), moved[-1]]
 
 
 def _words(discs: Any) -> tuple[Words, Words]:
@@ -355,26 +354,35 @@ def _packed(cells: Sequence[bool] | np.ndarray) -> np.ndarray:
     return np.bitwise_or.reduce(bits, axis=1)
 
 
-def _steps(size: int) -> np.ndarray:
-    """How far on the next cell is: to the right, down, down right and down left."""
-    return np.array([1, size, size + 1, size - 1], np.uint32)
-
-
 @functools.cache
 def _board(size: int) -> np.ndarray:
     """The cells that there are, [W]."""
     return _packed(np.ones(size * size, bool))
 
 
-@functools.cache
-def _enclosable(size: int) -> np.ndarray:
-    """Where a disc can have neighbours on both sides, [W, 4] by direction.
+class _Axis(NamedTuple):
+    """One of the four axes along which discs are enclosed."""
 
-    Lines that stay on these cells never run from one row into the next.
+    step: int  # from a cell to the next
+    inner: np.ndarray  # [W]: cells with neighbours on both sides
+    num_doubles: int  # steps of two that reach from end to end
+
+
+@functools.cache
+def _axes(size: int) -> tuple[_Axis, ...]:
+    """The row, the column, and the two diagonals.
+
+    Lines that stay on the inner columns never run from one row into the next.
     """
     columns = np.arange(size * size) % size
     inner = _packed((columns > 0) & (columns < size - 1))
-    return np.stack([inner, _board(size), inner, inner], axis=1)
+    doubles = size // 2 - 2
+    return (
+        _Axis(1, inner, doubles),
+        _Axis(size, _board(size), doubles),
+        _Axis(size + 1, inner, doubles),
+        _Axis(size - 1, inner, doubles),
+    )
 
 
 def _start(size: int) -> np.ndarray:
