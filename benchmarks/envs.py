@@ -37,6 +37,8 @@ class Work:
 WORK = (
     Work(game="tic_tac_toe", rival="tic_tac_toe", batch=4096, steps=100),
     Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
+    Work(game="othello", rival="othello", batch=4096, steps=200),
+    Work(game="hex_11x11", rival="hex", batch=4096, steps=100),
 )
 WARM_UP_RUNS = 3
 

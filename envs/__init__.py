@@ -3,7 +3,9 @@
 from envs.check import check_env
 from envs.connect_four import ConnectFour, ConnectFourState
 from envs.env import Env, State, Symmetries, win_rewards
+from envs.hex import Hex, HexState
 from envs.nim import Nim, NimState
+from envs.othello import Othello, OthelloState
 from envs.perft import perft
 from envs.pgx_adapter import PgxEnv, PgxState
 from envs.registry import make, names
@@ -13,8 +15,12 @@ __all__ = [
     "ConnectFour",
     "ConnectFourState",
     "Env",
+    "Hex",
+    "HexState",
     "Nim",
     "NimState",
+    "Othello",
+    "OthelloState",
     "PgxEnv",
     "PgxState",
     "State",

@@ -8,19 +8,25 @@ from typing import Any
 
 from envs.connect_four import ConnectFour
 from envs.env import Env
+from envs.hex import Hex
 from envs.nim import Nim
+from envs.othello import Othello
 from envs.pgx_adapter import PGX_PREFIX, PgxEnv
 from envs.tic_tac_toe import TicTacToe
 
 _GAMES: dict[str, Callable[..., Env[Any]]] = {
     "connect_four": ConnectFour,
     "nim": Nim,
+    "othello": Othello,
     "tic_tac_toe": TicTacToe,
 }
 
 # Games whose name tells their size: one name as an example, the game, and the option
 # that is the number in the name.
-_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {}
+_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {
+    "hex_11x11": (Hex, "size"),
+    "othello_6x6": (Othello, "size"),
+}
 
 
 def names() -> tuple[str, ...]:
