@@ -37,6 +37,9 @@ class Work:
 WORK = (
     Work(game="tic_tac_toe", rival="tic_tac_toe", batch=4096, steps=100),
     Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
+    Work(game="ultimate_tic_tac_toe", rival=None, batch=4096, steps=50),
+    Work(game="oware", rival=None, batch=4096, steps=100),
+    Work(game="gomoku_15x15", rival=None, batch=4096, steps=50),
 )
 WARM_UP_RUNS = 3
 

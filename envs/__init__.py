@@ -3,20 +3,29 @@
 from envs.check import check_env
 from envs.connect_four import ConnectFour, ConnectFourState
 from envs.env import Env, State, Symmetries, win_rewards
+from envs.gomoku import Gomoku, GomokuState
 from envs.nim import Nim, NimState
+from envs.oware import Oware, OwareState
 from envs.registry import make, names
 from envs.tic_tac_toe import TicTacToe, TicTacToeState
+from envs.ultimate_tic_tac_toe import UltimateTicTacToe, UltimateTicTacToeState
 
 __all__ = [
     "ConnectFour",
     "ConnectFourState",
     "Env",
+    "Gomoku",
+    "GomokuState",
     "Nim",
     "NimState",
+    "Oware",
+    "OwareState",
     "State",
     "Symmetries",
     "TicTacToe",
     "TicTacToeState",
+    "UltimateTicTacToe",
+    "UltimateTicTacToeState",
     "check_env",
     "make",
     "names",

@@ -8,18 +8,25 @@ from typing import Any
 
 from envs.connect_four import ConnectFour
 from envs.env import Env
+from envs.gomoku import Gomoku
 from envs.nim import Nim
+from envs.oware import Oware
 from envs.tic_tac_toe import TicTacToe
+from envs.ultimate_tic_tac_toe import UltimateTicTacToe
 
 _GAMES: dict[str, Callable[..., Env[Any]]] = {
     "connect_four": ConnectFour,
     "nim": Nim,
+    "oware": Oware,
     "tic_tac_toe": TicTacToe,
+    "ultimate_tic_tac_toe": UltimateTicTacToe,
 }
 
 # Games whose name tells their size: one name as an example, the game, and the option
 # that is the number in the name.
-_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {}
+_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {
+    "gomoku_15x15": (Gomoku, "size"),
+}
 
 
 def names() -> tuple[str, ...]:
@@ -70,7 +77,8 @@ def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, int]] | None:
     for example, (game, option) in _SIZED.items():
         # "go_9x9" becomes "go_(number)x(the same number)"
         stem, _, size = example.rpartition("_")
-        same = re.sub(r"\d+", r"\\1", re.sub(r"\d+", r"([0-9]{1,3})", size, count=1))
+        same = re.sub(r"\d+", "#", size)
+        same = same.replace("#", "([0-9]{1,3})", 1).replace("#", r"\1")
         if match := re.fullmatch(f"{stem}_{same}", name):
             return game, {option: int(match[1])}
     return None
