@@ -147,7 +147,8 @@ class Gomoku(Env[GomokuState]):
             return self._play_moves(text)
         last = NOWHERE
         if len(words) > 1 and re.search(r"\d", words[-1]):
-            last = self._point(words.pop().lower(), f"the last move of {text!r},")
+            name = words.pop()
+            last = self._point(name.lower(), f"the last move of {text!r}, {name},")
         board = self._read_board(" ".join(words).upper(), text)
         counts = [int((board == mark).sum()) for mark in STONES]
         if counts[0] - counts[1] not in (0, 1):

@@ -256,26 +256,24 @@ class Oware(Env[OwareState]):
         )
 
     def to_svg(self, state: OwareState) -> str:
-        unit, width, height = 80, 8 * 80, 250
+        unit, width, height = 80, 640, 270
         drawing = Svg(width, height)
-        drawing.rect(5, 35, width - 10, height - 70, rx=60, fill="#a8713a")
-        south, north = np.asarray(state.seeds).tolist()
+        drawing.rect(5, 30, width - 10, height - 60, rx=60, fill="#a8713a")
         legal = np.asarray(state.legal_action_mask)
-        for player, seeds in enumerate((south, north)):
+        white = {"fill": "#ffffff"}
+        for player, row in enumerate(np.asarray(state.seeds).tolist()):
+            name_y, y, count_y = ((255, 195, 147), (15, 75, 123))[player]
             mine = player == int(state.current_player)
-            for house in range(6):
+            for house, seeds in enumerate(row):
                 x = unit * (1.5 + house) if player == 0 else unit * (6.5 - house)
-                y = 165 if player == 0 else 85
                 edge = "#ffd75e" if mine and legal[house] else "#5f3c16"
                 drawing.circle(x, y, 36, fill="#7b4f22", stroke=edge, stroke_width=3)
-                _draw_seeds(drawing, x, y, seeds[house])
-                name_y = height - 18 if player == 0 else 18
+                _draw_seeds(drawing, x, y, seeds)
+                drawing.text(x, count_y, str(seeds), font_size=16, **white)
                 drawing.text(x, name_y, HOUSES[player][house], font_size=18)
-        for player, x in ((0, width - 42), (1, 42)):
-            drawing.text(
-                x, height / 2 - 10, str(state.stores[player]), font_size=26, fill="#fff"
-            )
-            drawing.text(x, height / 2 + 16, PLAYERS[player], font_size=14, fill="#fff")
+            x, store = (width - 42, 42)[player], str(state.stores[player])
+            drawing.text(x, height / 2 - 10, store, font_size=26, **white)
+            drawing.text(x, height / 2 + 18, PLAYERS[player], font_size=14, **white)
         return str(drawing)
 
 
@@ -364,15 +362,13 @@ def _jitted_step(env: Oware, state: OwareState, action: jax.Array) -> OwareState
 
 
 def _draw_seeds(drawing: Svg, x: float, y: float, count: int) -> None:
-    """Seeds in a spiral from the middle of a house, and their number."""
+    """Seeds in a spiral from the middle of a house."""
     for seed in range(count):
-        turn, reach = seed * 2.4, min(5.5 * math.sqrt(seed), 30)
+        turn, reach = seed * 2.4, min(7.5 * math.sqrt(seed), 30)
         drawing.circle(
             x + reach * math.cos(turn),
             y + reach * math.sin(turn),
-            5,
+            5.5,
             fill="#d8d2bd",
             stroke="#6b665a",
         )
-    if count:
-        drawing.text(x, y, str(count), font_size=20, font_weight="bold")

@@ -16,6 +16,7 @@ from envs.ultimate_tic_tac_toe_notation import (
     action_at,
     board_of,
     cell_of,
+    marks_of,
     move_name,
     read_move,
     read_square,
@@ -167,7 +168,8 @@ class UltimateTicTacToe(Env[UltimateTicTacToeState]):
             return self._play_moves(text)
         last = NOWHERE
         if len(words) > 1 and re.search(r"\d", words[-1]):
-            last = read_move(words.pop(), f"the last move of {text!r},")
+            name = words.pop()
+            last = read_move(name, f"the last move of {text!r}, {name},")
         cells = read_square(words, text)
         num_x, num_o = cells.count("X"), cells.count("O")
         if num_x - num_o not in (0, 1):
@@ -204,7 +206,7 @@ class UltimateTicTacToe(Env[UltimateTicTacToeState]):
     def _state(self, cells: str, last: int) -> UltimateTicTacToeState:
         if last == NOWHERE:
             return self.init()
-        marks, mover = _words(cells), np.int32(MARKS.index(cells[last]))
+        marks, mover = marks_of(cells), np.int32(MARKS.index(cells[last]))
         return _position(
             marks, _boards(marks), np.int32(last), mover, most_boards=self.most_boards
         )
@@ -357,13 +359,6 @@ def _cells(words: Any) -> Any:
     return (bits != 0).reshape(*words.shape[:-1], 81)
 
 
-def _words(cells: str) -> np.ndarray:
-    """The marks of both players in a text of 81 cells: [2, 3] uint32."""
-    marked = np.array([[cell == mark for cell in cells] for mark in MARKS])
-    bits = np.uint32(1) << np.arange(27, dtype=np.uint32)
-    return (marked.reshape(2, 3, 27) * bits).sum(axis=2, dtype=np.uint32)
-
-
 def _boards(marks: np.ndarray) -> np.ndarray:
     """The closed boards of words [2, 3], as in the state: [3] uint16."""
     first = np.array([0, 3, 6], np.uint32)
@@ -374,7 +369,7 @@ def _boards(marks: np.ndarray) -> np.ndarray:
 
 def _check_move(cells: str, action: int, where: str, last: int = NOWHERE) -> None:
     """Refuses an illegal move; in any board where the last move is not given."""
-    x, o, drawn = _boards(_words(cells)).tolist()
+    x, o, drawn = _boards(marks_of(cells)).tolist()
     closed, board, sent = x | o | drawn, board_of(action), cell_of(last)
     why = ""
     if cells[action] != ".":

@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+
 BOARDS = ("A1", "B1", "C1", "A2", "B2", "C2", "A3", "B3", "C3")
 
 
@@ -20,6 +22,13 @@ def read_square(words: list[str], text: str) -> str:
             "'B2c1 C1a3'"
         )
     return "".join(rows)
+
+
+def marks_of(cells: str) -> np.ndarray:
+    """The marks of both players in a text of 81 cells: [2, 3] uint32."""
+    marked = np.array([[cell == mark for cell in cells] for mark in "XO"])
+    bits = np.uint32(1) << np.arange(27, dtype=np.uint32)
+    return (marked.reshape(2, 3, 27) * bits).sum(axis=2, dtype=np.uint32)
 
 
 def read_move(name: str, where: str) -> int:
