@@ -38,8 +38,10 @@ class OwareState(State):
     seeds: jax.Array  # [2, 6] int8
     stores: jax.Array  # [2] int8: what each player has captured
     plies: jax.Array  # int32
-    captured: jax.Array  # int32: plies at the last capture, 0 before the first
-    history: jax.Array | None  # [max_plies + 1, 12] int8, or None without `repetition`
+    # For `repetition`, and None without it: how many plies the last capture or else the
+    # first position had, and the seeds at each number of plies since.
+    captured: jax.Array | None  # int32
+    history: jax.Array | None  # [max_plies + 1, 12] int8
 
 
 class Oware(Env[OwareState]):
@@ -68,7 +70,7 @@ class Oware(Env[OwareState]):
     [2, 6, 15] float32, with North's row, or that of the other, on top and from right to
     left: 12 planes of whether a house has 1, 2, .. 12 seeds or more, its seeds / 12, my
     captures / 24, and yours / 24. Rewards +1 and -1, or zeros for a draw. A state takes
-    42 bytes, and with `repetition` 12 more for each of max_plies + 1 positions.
+    38 bytes, and with `repetition` 4 more, and 12 for each of max_plies + 1 positions.
 
     A move is its house. As text a position is North's row from f to a, South's from A
     to F, what South and North have captured, who is to move, and the plies played:
@@ -141,11 +143,10 @@ class Oware(Env[OwareState]):
         self, seeds: np.ndarray, stores: np.ndarray, player: int, plies: int
     ) -> OwareState:
         """The state of a position without a past."""
-        history = None
+        ply, captured, history = np.int32(plies), None, None
         if self.repetition and self.max_plies is not None:
-            history = np.zeros((self.max_plies + 1, 12), np.int8)
-        ply = np.int32(plies)
-        return _position(self, seeds, stores, np.int32(player), ply, ply, history)
+            captured, history = ply, np.zeros((self.max_plies + 1, 12), np.int8)
+        return _position(self, seeds, stores, np.int32(player), ply, captured, history)
 
     def _play(
         self, state: OwareState, action: jax.Array, key: jax.Array | None
@@ -161,14 +162,16 @@ class Oware(Env[OwareState]):
         gain = taken.sum(dtype=jnp.int8)
         rows = jnp.stack([houses[:6], houses[6:] - taken])
         mover = np.arange(2, dtype=np.int32) == player
-        plies = state.plies + 1
+        plies, captured = state.plies + 1, state.captured
+        if captured is not None:
+            captured = jnp.where(gain > 0, plies, captured)
         return _position(
             self,
             jnp.where(first, rows, rows[::-1]),
             state.stores + jnp.where(mover, gain, 0),
             1 - player,
             plies,
-            jnp.where(gain > 0, plies, state.captured),
+            captured,
             state.history,
         )
 
@@ -284,7 +287,7 @@ def _position(
     stores: jax.Array,
     player: jax.Array,
     plies: jax.Array,
-    captured: jax.Array,
+    captured: jax.Array | None,
     history: jax.Array | None,
 ) -> OwareState:
     """The state of a position in which `player` is to move."""
@@ -297,7 +300,7 @@ def _position(
         legal &= ~jax.vmap(lambda action: _sow(houses, action)[2])(actions)
     won = (stores >= TO_DRAW + 1).any()
     collects = ~legal.any()
-    if history is not None:
+    if captured is not None and history is not None:
         position, row = seeds.reshape(12), np.arange(len(history), dtype=np.int32)
         past = (row >= captured) & (row < plies) & ((row ^ plies) & 1 == 0)
         collects |= (past & (history == position[None, :]).all(axis=1)).any()

@@ -154,8 +154,9 @@ class UltimateTicTacToe(Env[UltimateTicTacToeState]):
         first = state.current_player == 0
         marks = jnp.where(first, state.marks, state.marks[::-1])
         won = jnp.where(first, state.boards[:2], state.boards[1::-1])
-        planes = [_cells(marks), _cells(_spread(won)), state.legal_action_mask[None]]
-        return jnp.concatenate(planes).T.reshape(9, 9, 5)
+        planes = [*map(_cells, marks), *(_cells(_spread(boards)) for boards in won)]
+        planes.append(state.legal_action_mask)
+        return jnp.stack(planes, axis=-1).reshape(9, 9, 5)
 
     def to_text(self, state: UltimateTicTacToeState) -> str:
         cells, last = _text_cells(state), int(state.last)
@@ -337,11 +338,10 @@ def _side_by_side(words: Bits) -> Bits:
     return (words | words >> 2 | words >> 4) & 0b111
 
 
-def _spread(boards: Any) -> Any:
-    """Boards as bits [...] to all their cells as words [..., 3]."""
-    groups = boards[..., None].astype(np.uint32) >> np.array([0, 3, 6], np.uint32)
-    groups = groups & 0b111
-    return ((groups | groups << 2 | groups << 4) & CORNERS) * SMALL
+def _spread(boards: jax.Array) -> jax.Array:
+    """Boards as bits 0 to 8 to all their cells: [3] uint32."""
+    rows = boards.astype(jnp.uint32) >> np.array([0, 3, 6], np.uint32) & 0b111
+    return ((rows | rows << 2 | rows << 4) & CORNERS) * SMALL
 
 
 def _has_line(boards: Bits) -> Any:
@@ -354,9 +354,9 @@ def _has_line(boards: Bits) -> Any:
 
 
 def _cells(words: Any) -> Any:
-    """Bits [..., 3] spread out to booleans [..., 81]."""
-    bits = words[..., None] >> np.arange(27, dtype=np.uint32) & 1
-    return (bits != 0).reshape(*words.shape[:-1], 81)
+    """Bits [3] spread out to booleans [81]."""
+    bits = words[:, None] >> np.arange(27, dtype=np.uint32)[None, :] & 1
+    return (bits != 0).reshape(81)
 
 
 def _boards(marks: np.ndarray) -> np.ndarray:
@@ -387,7 +387,7 @@ def _check_move(cells: str, action: int, where: str, last: int = NOWHERE) -> Non
 
 
 def _text_cells(state: UltimateTicTacToeState) -> str:
-    x, o = _cells(np.asarray(state.marks))
+    x, o = map(_cells, np.asarray(state.marks))
     return "".join(np.where(x, "X", np.where(o, "O", ".")).tolist())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.envs.positions import jitted_step
 
-_BATCH = 512  # states stepped in one call, so that one shape is compiled
+_BATCH = 256  # states stepped in one call, so that one shape is compiled
 
 
 @functools.cache
