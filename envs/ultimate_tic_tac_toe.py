@@ -16,6 +16,7 @@ from envs.ultimate_tic_tac_toe_notation import (
     action_at,
     board_of,
     cell_of,
+    draw_square,
     marks_of,
     move_name,
     read_move,
@@ -23,7 +24,6 @@ from envs.ultimate_tic_tac_toe_notation import (
 )
 
 MARKS = ("X", "O")
-BIG_MARKS = {"X": ("\\   /", "  X  ", "/   \\"), "O": ("╭───╮", "│   │", "╰───╯")}
 BACKGROUNDS = {"": "#ffffff", "X": "#f6d9d6", "O": "#d6e2f6", "full": "#d8d8d8"}
 NOWHERE = -1
 X_BOARDS, O_BOARDS, DRAWN = range(3)  # rows of `boards`
@@ -217,23 +217,10 @@ class UltimateTicTacToe(Env[UltimateTicTacToeState]):
 
     def draw(self, state: UltimateTicTacToeState) -> str:
         """The square: dots may be marked, and a won board is one big mark."""
-        cells, legal = _text_cells(state), np.asarray(state.legal_action_mask)
-        pairs = zip(cells, legal.tolist(), strict=True)
-        looks = [cell if cell != "." else " ·"[may] for cell, may in pairs]
-        square = np.array(looks).reshape(3, 3, 3, 3).swapaxes(1, 2)
-        lines = ["       A       B       C", "     a b c   a b c   a b c"]
-        for row in range(3):
-            boards = [
-                BIG_MARKS.get(_owner(state, 3 * row + column))
-                or [" ".join(cells) for cells in square[row, column]]
-                for column in range(3)
-            ]
-            for number in range(3):
-                label = str(row + 1) if number == 1 else " "
-                cells = " │ ".join(board[number] for board in boards)
-                lines.append(f"{label} {number + 1}  {cells}".rstrip())
-            lines.append("    ───────┼───────┼───────")
-        return "\n".join([*lines[:-1], self.status(state, MARKS)])
+        legal = np.asarray(state.legal_action_mask).tolist()
+        owners = [_owner(state, board) for board in range(9)]
+        square = draw_square(_text_cells(state), legal, owners)
+        return f"{square}\n{self.status(state, MARKS)}"
 
     def to_svg(self, state: UltimateTicTacToeState) -> str:
         unit, gap, edge = 40, 12, 44  # a cell, between boards, around the square

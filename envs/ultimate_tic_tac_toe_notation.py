@@ -1,10 +1,11 @@
-"""Ultimate tic-tac-toe as text: moves such as "B2c1", and rows of marks."""
+"""Ultimate tic-tac-toe as text: moves such as "B2c1", rows of marks, a drawing."""
 
 import re
 
 import numpy as np
 
 BOARDS = ("A1", "B1", "C1", "A2", "B2", "C2", "A3", "B3", "C3")
+BIG_MARKS = {"X": ("\\   /", "  X  ", "/   \\"), "O": ("╭───╮", "│   │", "╰───╯")}
 
 
 def read_square(words: list[str], text: str) -> str:
@@ -58,3 +59,27 @@ def cell_of(action: int) -> int:
 
 def action_at(board: int, cell: int) -> int:
     return (board // 3 * 3 + cell // 3) * 9 + board % 3 * 3 + cell % 3
+
+
+def draw_square(cells: str, legal: list[bool], owners: list[str]) -> str:
+    """The nine boards: dots may be marked, and a won board is one big mark.
+
+    Args:
+      cells: the 81 cells as X, O or ".".
+      legal: which of them may be marked.
+      owners: X, O or another text for each board.
+    """
+    pairs = zip(cells, legal, strict=True)
+    looks = [cell if cell != "." else " ·"[may] for cell, may in pairs]
+    lines = ["       A       B       C", "     a b c   a b c   a b c"]
+    for row in range(9):
+        boards = []
+        for column in range(3):
+            first = 9 * row + 3 * column
+            big = BIG_MARKS.get(owners[row // 3 * 3 + column])
+            boards.append(big[row % 3] if big else " ".join(looks[first : first + 3]))
+        label = str(row // 3 + 1) if row % 3 == 1 else " "
+        lines.append(f"{label} {row % 3 + 1}  {' │ '.join(boards)}".rstrip())
+        if row in (2, 5):
+            lines.append("    ───────┼───────┼───────")
+    return "\n".join(lines)
