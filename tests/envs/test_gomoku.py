@@ -219,6 +219,18 @@ def test_impossible_options_are_refused(options, message):
         envs.make("gomoku_15x15", size=9)
 
 
+def test_name_tells_the_size():
+    for size in (5, 9, 19):
+        env = envs.make(f"gomoku_{size}x{size}", exactly_five=True)
+        assert env.id == f"gomoku_{size}x{size}" and env.num_actions == size * size
+        assert env.options == {"size": size, "exactly_five": True}
+    for name in ("gomoku", "gomoku_9x10", "gomoku_9"):
+        with pytest.raises(ValueError, match=f"unknown game '{name}'"):
+            envs.make(name)
+    with pytest.raises(ValueError, match="from 5 to 19, got 25"):
+        envs.make("gomoku_25x25")
+
+
 def test_illegal_moves_by_name_are_refused():
     state = SMALL.from_text("d4")
     for name in ("d4", "h1", "a8", "D5", "44", ""):
