@@ -39,6 +39,9 @@ WORK = (
     Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
     Work(game="othello", rival="othello", batch=4096, steps=200),
     Work(game="hex_11x11", rival="hex", batch=4096, steps=100),
+    Work(game="ultimate_tic_tac_toe", rival=None, batch=4096, steps=50),
+    Work(game="oware", rival=None, batch=4096, steps=100),
+    Work(game="gomoku_15x15", rival=None, batch=4096, steps=50),
 )
 WARM_UP_RUNS = 3
 

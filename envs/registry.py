@@ -8,17 +8,22 @@ from typing import Any
 
 from envs.connect_four import ConnectFour
 from envs.env import Env
+from envs.gomoku import Gomoku
 from envs.hex import Hex
 from envs.nim import Nim
 from envs.othello import Othello
+from envs.oware import Oware
 from envs.pgx_adapter import PGX_PREFIX, PgxEnv
 from envs.tic_tac_toe import TicTacToe
+from envs.ultimate_tic_tac_toe import UltimateTicTacToe
 
 _GAMES: dict[str, Callable[..., Env[Any]]] = {
     "connect_four": ConnectFour,
     "nim": Nim,
     "othello": Othello,
+    "oware": Oware,
     "tic_tac_toe": TicTacToe,
+    "ultimate_tic_tac_toe": UltimateTicTacToe,
 }
 
 # Games whose name tells their size: one name as an example, the game, and the option
@@ -26,6 +31,7 @@ _GAMES: dict[str, Callable[..., Env[Any]]] = {
 _SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {
     "hex_11x11": (Hex, "size"),
     "othello_6x6": (Othello, "size"),
+    "gomoku_15x15": (Gomoku, "size"),
 }
 
 

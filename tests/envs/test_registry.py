@@ -45,12 +45,8 @@ def test_options_survive_json():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("conect_four", {}, "did you mean 'connect_four'. the games are connect_four,"),
-        (
-            "shogi",
-            {},
-            "unknown game 'shogi': the games are .*connect_four, .*nim, .*tic",
-        ),
+        ("conect_four", {}, "did you mean 'connect_four'. the games are .*nim, "),
+        ("shogi", {}, "unknown game 'shogi': the games are .*nim, "),
         ("", {}, "unknown game ''"),
         ("go", {}, "and with pgx installed 'pgx:NAME' for its games"),
         (["nim"], {}, r"unknown game \['nim'\]"),
