@@ -37,6 +37,8 @@ class Work:
 WORK = (
     Work(game="tic_tac_toe", rival="tic_tac_toe", batch=4096, steps=100),
     Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
+    Work(game="goofspiel_5", rival=None, batch=4096, steps=100),
+    Work(game="tron_10x10", rival=None, batch=4096, steps=100),
 )
 WARM_UP_RUNS = 3
 
@@ -100,7 +102,8 @@ def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
     compiled = compile_program(program, (starts, key))
     # A step for one board, as a user compiles it.
     one = jax.tree.map(lambda leaf: leaf[0], starts)
-    step = compile_program(env.step, (one, jnp.int32(0), key))
+    action = jnp.zeros(one.legal_action_mask.shape[:-1], jnp.int32)
+    step = compile_program(env.step, (one, action, key))
     states = starts
     for number in range(WARM_UP_RUNS):
         states = compiled.run(states, jax.random.fold_in(key, number))

@@ -8,10 +8,15 @@ from typing import Any
 
 from envs.connect_four import ConnectFour
 from envs.env import Env
+from envs.game import Game
+from envs.goofspiel import Goofspiel
 from envs.nim import Nim
+from envs.sequential import PREFIX, Sequential
+from envs.simultaneous import SimultaneousEnv
 from envs.tic_tac_toe import TicTacToe
+from envs.tron import Tron
 
-_GAMES: dict[str, Callable[..., Env[Any]]] = {
+_GAMES: dict[str, Callable[..., Game[Any]]] = {
     "connect_four": ConnectFour,
     "nim": Nim,
     "tic_tac_toe": TicTacToe,
@@ -19,15 +24,43 @@ _GAMES: dict[str, Callable[..., Env[Any]]] = {
 
 # Games whose name tells their size: one name as an example, the game, and the option
 # that is the number in the name.
-_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {}
+_SIZED: dict[str, tuple[Callable[..., Game[Any]], str]] = {
+    "goofspiel_5": (Goofspiel, "num_cards"),
+    "tron_10x10": (Tron, "size"),
+}
 
 
-def names() -> tuple[str, ...]:
-    """The names that `make` knows, sorted; one for each game that comes in sizes."""
-    return tuple(sorted([*_GAMES, *_SIZED]))
+def names(*, in_turn: bool = False) -> tuple[str, ...]:
+    """The names that `make` knows, sorted; one for each game that comes in sizes.
+
+    A game of simultaneous moves is there twice, as itself and as its sequential view.
+
+    Args:
+      in_turn: only games whose players move in turn, so without the games of
+        simultaneous moves themselves.
+    """
+    games = _GAMES | {name: game for name, (game, _) in _SIZED.items()}
+    at_once = [name for name, game in games.items() if _is_simultaneous(game)]
+    views = [PREFIX + name for name in at_once]
+    return tuple(sorted((games.keys() - (at_once if in_turn else [])) | {*views}))
 
 
-def make(name: str, **options: Any) -> Env[Any]:
+def make_in_turn(name: str, **options: Any) -> Env[Any]:
+    """`make` for what plays games whose players move in turn.
+
+    Raises:
+      ValueError: as `make`, or a game of simultaneous moves; names its sequential view.
+    """
+    game = make(name, **options)
+    if isinstance(game, SimultaneousEnv):
+        raise ValueError(
+            f"in {name} both players move at once, but here they must move in turn: "
+            f"take its sequential view, {PREFIX + name}"
+        )
+    return game
+
+
+def make(name: str, **options: Any) -> Any:
     """Makes a game by its name: `make("nim", heaps=(3, 5, 7), misere=True)`.
 
     Where a name tells the size, as in "go_9x9", any other size may stand there.
@@ -36,14 +69,23 @@ def make(name: str, **options: Any) -> Env[Any]:
       name: one of `names()`.
       **options: the arguments of the game's class.
 
+    Returns:
+      An `Env`; for a game of simultaneous moves a `SimultaneousEnv`, whose sequential
+      view, such as "sequential:goofspiel_5", is an `Env`.
+
     Raises:
       ValueError: an unknown name, or an option or value that the game does not take.
     """
+    if isinstance(name, str) and name.startswith(PREFIX):
+        return Sequential(make(name.removeprefix(PREFIX), **options))
     found = _find(name) if isinstance(name, str) else None
     if found is None:
         near = difflib.get_close_matches(str(name), names(), n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        games = ", ".join(f"{n} (any size)" if n in _SIZED else n for n in names())
+        games = ", ".join(
+            f"{n} (any size)" if n.removeprefix(PREFIX) in _SIZED else n
+            for n in names()
+        )
         raise ValueError(f"unknown game {name!r}: {hint}the games are {games}")
     game, told = found
     allowed = inspect.signature(game).parameters.values()
@@ -63,14 +105,19 @@ def make(name: str, **options: Any) -> Env[Any]:
     return game(**told, **{k: v for k, v in options.items() if k not in told})
 
 
-def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, int]] | None:
+def _is_simultaneous(game: Callable[..., Game[Any]]) -> bool:
+    return isinstance(game, type) and issubclass(game, SimultaneousEnv)
+
+
+def _find(name: str) -> tuple[Callable[..., Game[Any]], dict[str, int]] | None:
     """The game of a name, and the options that the name tells."""
     if name in _GAMES:
         return _GAMES[name], {}
     for example, (game, option) in _SIZED.items():
-        # "go_9x9" becomes "go_(number)x(the same number)"
+        # "go_9x9" becomes "go_(a number)x(the same number)"
         stem, _, size = example.rpartition("_")
-        same = re.sub(r"\d+", r"\\1", re.sub(r"\d+", r"([0-9]{1,3})", size, count=1))
+        first, *others = re.split("[0-9]+", size)
+        same = first + "([1-9][0-9]{0,2})" + r"\1".join(others)
         if match := re.fullmatch(f"{stem}_{same}", name):
             return game, {option: int(match[1])}
     return None

@@ -12,13 +12,22 @@ _BLOCK = 32  # actions that are counted together
 def random_actions(key: jax.Array, states: Any) -> jax.Array:
     """A legal action [B] int32 for each state, all equally likely; 0 if finished.
 
-    The key is consumed; one number a state is drawn from it, however many actions the
-    game has.
+    Where all players choose at once it is a joint action [B, P] for each state, every
+    player's being drawn alone. The key is consumed; one number a state and player is
+    drawn from it, however many actions the game has.
 
     Args:
       states: batched states [B] of a game.
     """
     mask = states.legal_action_mask
+    if mask.ndim == 2:
+        return _random_legal(key, mask)
+    keys = jax.random.split(key, mask.shape[1])
+    return jax.vmap(_random_legal, (0, 1), 1)(keys, mask)
+
+
+def _random_legal(key: jax.Array, mask: jax.Array) -> jax.Array:
+    """An action of each row that the mask [B, A] allows, [B] int32; 0 if none is."""
     batch_size, num_actions = mask.shape
     num_blocks = -(-num_actions // _BLOCK)
     padded = jnp.pad(mask, ((0, 0), (0, num_blocks * _BLOCK - num_actions)))

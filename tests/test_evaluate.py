@@ -88,7 +88,7 @@ def test_help_names_every_game(command, capsys, monkeypatch):
     with pytest.raises(SystemExit):
         main([*command, "--help"])
     shown = capsys.readouterr().out
-    assert all(name in shown for name in envs.names())
+    assert all(name in shown for name in envs.names(in_turn=True))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,11 @@ def test_error_of_a_flag_names_the_help_of_its_command(command, capsys):
     "game",
     [
         "nim",
-        *(pytest.param(g, marks=pytest.mark.slow) for g in envs.names() if g != "nim"),
+        *(
+            pytest.param(game, marks=pytest.mark.slow)
+            for game in envs.names(in_turn=True)
+            if game != "nim"
+        ),
     ],
 )
 def test_run_of_every_game_plays_legal_moves(game, run_of, tmp_path):
