@@ -1,6 +1,7 @@
 """Goofspiel: bid for prizes with cards, all bids at once."""
 
 import dataclasses
+import functools
 import re
 from typing import Any
 
@@ -117,7 +118,8 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
             prizes = jax.random.permutation(key, prizes)
         elif self.prizes == "descending":
             prizes = prizes[::-1]
-        return self._position(prizes, jnp.zeros((2, self.num_cards), jnp.int8))
+        bids = jnp.zeros((2, self.num_cards), jnp.int8)
+        return self._position(prizes, bids)
 
     def _play(
         self, state: GoofspielState, actions: jax.Array, key: jax.Array | None
@@ -128,48 +130,14 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
         return self._position(state.prizes, bids)
 
     def _position(self, prizes: jax.Array, bids: jax.Array) -> GoofspielState:
-        """The state after these bids."""
-        terminated = bids[0, -1] > 0
-        points = prizes * self._takers(bids)
-        difference = points.sum(dtype=jnp.int32).astype(jnp.float32)
-        if self.returns == "win_loss":
-            difference = jnp.sign(difference)
-        difference = jnp.where(terminated, difference, 0.0)
-        return GoofspielState(
-            prizes=prizes,
-            bids=bids,
-            legal_action_mask=_hands(bids) & ~terminated,
-            rewards=jnp.stack([difference, -difference]),
-            terminated=terminated,
-            truncated=jnp.zeros_like(terminated),
-        )
-
-    def _takers(self, bids: jax.Array) -> jax.Array:
-        """Who took the prize of each turn: 1 the first, -1 the second, 0 nobody."""
-        higher = jnp.sign(bids[0] - bids[1])  # [N] int8
-        if self.ties == "discard":
-            return higher
-        # A prize goes with the first turn from its own on whose bids differ.
-        turns = np.arange(self.num_cards, dtype=np.int32)
-        later = turns[None, :] >= turns[:, None]
-        decided = later & (higher != 0)[None, :]
-        first = decided & (jnp.cumsum(decided, axis=1, dtype=jnp.int32) == 1)
-        return jnp.where(first, higher[None, :], 0).sum(axis=1, dtype=jnp.int8)
-
-    def _at_stake(self, bids: jax.Array) -> jax.Array:
-        """The turns whose prizes are bid for now, [N] bool."""
-        up = _up(bids)
-        if self.ties == "discard":
-            return up
-        seen = up | (bids[0] > 0)
-        return seen & (self._takers(bids) == 0) & up.any()
+        return _position(prizes, bids, ties=self.ties, returns=self.returns)
 
     def observe(self, state: GoofspielState, player: ArrayLike) -> jax.Array:
         hands = _hands(state.bids)
-        takers = self._takers(state.bids)
+        takers = _takers(state.bids, ties=self.ties)
         hidden = (state.bids[0] == 0) & ~_up(state.bids)
         turns = jnp.stack(
-            [self._at_stake(state.bids), hidden, takers == 1, takers == -1]
+            [_at_stake(state.bids, ties=self.ties), hidden, takers == 1, takers == -1]
         )  # [4, N]
         numbers = np.arange(1, self.num_cards + 1, dtype=np.int8)
         of_prize = state.prizes[:, None] == numbers[None, :]  # [turn, prize]
@@ -257,7 +225,7 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
             order = [p if number <= turn else "?" for number, p in enumerate(order)]
         held = np.asarray(_hands(state.bids))
         hands = [[str(card + 1) for card in np.flatnonzero(row)] for row in held]
-        takers = np.asarray(self._takers(state.bids))
+        takers = np.asarray(_takers(state.bids, ties=self.ties))
         points = [
             int(np.asarray(state.prizes)[takers == sign].sum()) for sign in (1, -1)
         ]
@@ -267,8 +235,8 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
     def to_svg(self, state: GoofspielState) -> str:
         """The bids beside the prizes, those taken in the colour of their taker."""
         prizes, bids, hands, points = self._shown(state)
-        takers = np.asarray(self._takers(state.bids))
-        at_stake = np.asarray(self._at_stake(state.bids))
+        takers = np.asarray(_takers(state.bids, ties=self.ties))
+        at_stake = np.asarray(_at_stake(state.bids, ties=self.ties))
         wide, high, gap = 46, 62, 10
         left, top = 90, 24
         width = left + self.num_cards * (wide + gap) + 20
@@ -302,7 +270,9 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
                 picture.rect(
                     x, y, wide, high, rx=6, fill=paper, stroke=edge, stroke_width=3
                 )
-                picture.text(x + wide / 2, y + high / 2, card, fill=ink, font_size=24)
+                if card:
+                    middle = x + wide / 2, y + high / 2
+                    picture.text(*middle, card, fill=ink, font_size=24)
         y = top + 3 * (high + gap)
         for player, name in enumerate(PLAYERS):
             hand = " ".join(hands[player]) or "nothing"
@@ -317,6 +287,52 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
         return str(picture)
 
 
+@functools.partial(jax.jit, static_argnames=("ties", "returns"))
+def _position(
+    prizes: jax.Array, bids: jax.Array, *, ties: str, returns: str
+) -> GoofspielState:
+    """The state after these bids."""
+    terminated = bids[0, -1] > 0
+    points = prizes * _takers(bids, ties=ties)
+    difference = points.sum(dtype=jnp.int32).astype(jnp.float32)
+    if returns == "win_loss":
+        difference = jnp.sign(difference)
+    difference = jnp.where(terminated, difference, 0.0)
+    return GoofspielState(
+        prizes=prizes,
+        bids=bids,
+        legal_action_mask=_hands(bids) & ~terminated,
+        rewards=jnp.stack([difference, -difference]),
+        terminated=terminated,
+        truncated=jnp.zeros_like(terminated),
+    )
+
+
+@functools.partial(jax.jit, static_argnames="ties")
+def _takers(bids: jax.Array, *, ties: str) -> jax.Array:
+    """Who took the prize of each turn, [N] int8: 1 first, -1 second, 0 nobody."""
+    higher = jnp.sign(bids[0] - bids[1])
+    if ties == "discard":
+        return higher
+    # A prize goes with the first turn from its own on whose bids differ.
+    turns = np.arange(bids.shape[1], dtype=np.int32)
+    later = turns[None, :] >= turns[:, None]
+    decided = later & (higher != 0)[None, :]
+    first = decided & (jnp.cumsum(decided, axis=1, dtype=jnp.int32) == 1)
+    return jnp.where(first, higher[None, :], 0).sum(axis=1, dtype=jnp.int8)
+
+
+@functools.partial(jax.jit, static_argnames="ties")
+def _at_stake(bids: jax.Array, *, ties: str) -> jax.Array:
+    """The turns whose prizes are bid for now, [N] bool."""
+    up = _up(bids)
+    if ties == "discard":
+        return up
+    seen = up | (bids[0] > 0)
+    return seen & (_takers(bids, ties=ties) == 0) & up.any()
+
+
+@jax.jit
 def _hands(bids: jax.Array) -> jax.Array:
     """The cards that each player still holds, [2, N] bool."""
     numbers = np.arange(1, bids.shape[1] + 1, dtype=np.int8)

@@ -249,6 +249,7 @@ class Tron(SimultaneousEnv[TronState]):
         )
 
 
+@jax.jit
 def _position(trails: jax.Array, heads: jax.Array, crashed: jax.Array) -> TronState:
     """The state after the cycles came to these cells, or crashed."""
     terminated = crashed.any()
