@@ -126,7 +126,7 @@ class Tron(SimultaneousEnv[TronState]):
     def observe(self, state: TronState, player: ArrayLike) -> jax.Array:
         cells = jnp.stack([state.trails, self._cells(state.heads)])  # [2, 2, N]
         cells = jnp.where(player == 0, cells, cells[:, ::-1])
-        columns = np.arange(self.size, dtype=self._bits)
+        columns = np.arange(self.size, dtype=self._bits)[None, None, None, :]
         planes = (cells[..., None] >> columns & 1) != 0  # [2, 2, N, N]
         return jnp.moveaxis(planes.reshape(4, self.size, self.size), 0, -1)
 
