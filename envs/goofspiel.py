@@ -239,7 +239,7 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
         at_stake = np.asarray(_at_stake(state.bids, ties=self.ties))
         wide, high, gap = 46, 62, 10
         left, top = 90, 24
-        width = left + self.num_cards * (wide + gap) + 20
+        width = max(300, left + self.num_cards * (wide + gap) + 20)
         picture = svg.Svg(width, top + 3 * (high + gap) + 66, "#2f6b4a")
         inks = ("#1f4e9c", "#b3372f")
         for row, (cards, name) in enumerate(

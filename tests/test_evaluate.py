@@ -199,6 +199,18 @@ def test_error_of_a_flag_names_the_help_of_its_command(command, capsys):
     assert f"evaluate.py {name} --help" in capsys.readouterr().err
 
 
+def test_game_of_simultaneous_moves_is_refused_by_the_name_of_its_view(capsys):
+    for main, command in (
+        (evaluate.main, ["match", "random", "random", "--env", "tron_10x10"]),
+        (evaluate.main, ["compare", "--env", "tron_10x10"]),
+        (train.main, ["--env", "tron_10x10"]),
+    ):
+        assert main(command) == 2
+        captured = capsys.readouterr()
+        assert "take its sequential view, sequential:tron_10x10" in captured.err
+        assert captured.err.count("\n") == 1 and captured.out == ""
+
+
 # The folder alone is enough, whatever the game.
 @pytest.mark.parametrize(
     "game",

@@ -22,15 +22,21 @@ def guide():
 
 
 def test_guide_runs_and_its_game_passes_the_check(guide):
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 5
     assert "envs.check_env(Treblecross())" in BLOCKS[1]
     assert guide["won"].terminated
+    assert "envs.check_env(MatchingPennies())" in BLOCKS[4]
+    assert guide["both_chose"].terminated
 
 
 # Else it could not be imported before the other games, where its name may put it.
-def test_guide_s_file_takes_only_the_contract_from_the_games():
+def test_guide_s_files_take_only_the_contract_from_the_games():
     assert re.findall(r"\benvs\b.*", BLOCKS[0]) == [
         "envs.env import Env, State, Symmetries, win_rewards"
+    ]
+    assert re.findall(r"\benvs\b.*", BLOCKS[3]) == [
+        "envs.env import win_rewards",
+        "envs.simultaneous import SimultaneousEnv, SimultaneousState",
     ]
 
 
@@ -55,5 +61,11 @@ def test_guide_s_game_is_won_by_the_first_but_for_six_cells(guide, size):
 
 def test_guide_lists_every_member_that_a_game_writes():
     text = GUIDE.read_text()
-    for name in [*envs.Env.__abstractmethods__, *envs.Env.__annotations__]:
+    members = {
+        *envs.Game.__annotations__,
+        *envs.Env.__abstractmethods__,
+        *envs.SimultaneousEnv.__abstractmethods__,
+    }
+    assert {"id", "history_fields", "_play", "observe", "from_text"} < members
+    for name in members:
         assert f"`{name}" in text, name

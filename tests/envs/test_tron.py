@@ -254,7 +254,7 @@ def test_moves_have_names():
         assert names == ["up", "right", "down", "left"]
         assert FOUR.text_to_action(state, player, "left ") == LEFT
     with pytest.raises(
-        ValueError, match="'north' is not a legal move .* up right down"
+        ValueError, match=r"'north' is not a legal move .* up right down"
     ):
         FOUR.text_to_action(state, 1, "north")
 
