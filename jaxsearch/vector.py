@@ -20,14 +20,19 @@ def random_actions(key: jax.Array, states: Any) -> jax.Array:
       states: batched states [B] of a game.
     """
     mask = states.legal_action_mask
+    share = jax.random.uniform(key, mask.shape[:-1])
     if mask.ndim == 2:
-        return _random_legal(key, mask)
-    keys = jax.random.split(key, mask.shape[1])
-    return jax.vmap(_random_legal, (0, 1), 1)(keys, mask)
+        return _legal_at(share, mask)
+    return jax.vmap(_legal_at, 1, 1)(share, mask)
 
 
-def _random_legal(key: jax.Array, mask: jax.Array) -> jax.Array:
-    """An action of each row that the mask [B, A] allows, [B] int32; 0 if none is."""
+def _legal_at(share: jax.Array, mask: jax.Array) -> jax.Array:
+    """The action [B] that comes after a share [B] of the legal ones; 0 if none is.
+
+    Args:
+      share: 0 or more and below 1.
+      mask: [B, A] bool.
+    """
     batch_size, num_actions = mask.shape
     num_blocks = -(-num_actions // _BLOCK)
     padded = jnp.pad(mask, ((0, 0), (0, num_blocks * _BLOCK - num_actions)))
@@ -35,7 +40,6 @@ def _random_legal(key: jax.Array, mask: jax.Array) -> jax.Array:
     counts = blocks.sum(axis=2, dtype=jnp.int32)  # [B, blocks]
     ends = jnp.cumsum(counts, axis=1)
     total = ends[:, -1]
-    share = jax.random.uniform(key, (batch_size,))
     # Rounding must not choose an action past the last.
     number = jnp.minimum(jnp.int32(share * total), jnp.maximum(total - 1, 0))
     passed = ends <= number[:, None]
