@@ -1,6 +1,9 @@
 """The sequential view of games in which all players choose at once."""
 
+import dataclasses
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -166,3 +169,62 @@ def test_state_takes_as_many_bytes_as_the_game_s_and_a_few():
             for one in (env, env.game)
         )
         assert own == game + 2 + env.num_actions + 8 * 2
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class OddOneOutState(envs.SimultaneousState):
+    coins: jax.Array  # [3] int8: -1 is not shown yet
+
+
+class OddOneOut(envs.SimultaneousEnv[OddOneOutState]):
+    """Three show a coin; who alone shows a side wins. Observation: is it over?"""
+
+    id, version, action_format = "odd_one_out", "v0", "heads or tails"
+    num_players, num_actions, observation_shape = 3, 2, (1, 1)
+
+    def init(self, key=None):
+        return self._position(jnp.full(3, -1, jnp.int8))
+
+    def _play(self, state, actions, key):
+        return self._position(actions.astype(jnp.int8))
+
+    def _position(self, coins):
+        shown = coins[0] >= 0
+        same = (coins[:, None] == coins[None, :]).sum(axis=1)
+        rewards = jnp.where(same == 1, 1.0, -0.5) * (shown & (same == 1).any())
+        return OddOneOutState(
+            coins=coins,
+            legal_action_mask=jnp.broadcast_to(~shown, (3, 2)),
+            rewards=rewards.astype(jnp.float32),
+            terminated=shown,
+            truncated=jnp.zeros_like(shown),
+        )
+
+    def observe(self, state, player):
+        return state.terminated[None, None]
+
+    def to_text(self, state):
+        return "".join("HT."[coin] for coin in np.asarray(state.coins))
+
+    def from_text(self, text):
+        if len(text) != 3 or not (text == "..." or set(text) <= {*"HT"}):
+            raise ValueError(f"odd_one_out: got {text!r}")
+        return self._position(jnp.array(["HT".find(coin) for coin in text], jnp.int8))
+
+    def _action_name(self, state, player, action):
+        return ("heads", "tails")[action]
+
+
+def test_three_players_choose_one_after_the_other():
+    game = OddOneOut()
+    envs.check_env(game)
+    env = envs.Sequential(game)
+    envs.check_env(env)
+    state, texts = env.init(), []
+    for player, name in enumerate(("heads", "tails", "heads")):
+        assert int(state.current_player) == player and not state.terminated
+        state = jitted_step(env)(state, env.text_to_action(state, name))
+        texts.append(env.to_text(state))
+    assert texts == ["... > heads", "... > heads > tails", "HTH"]
+    np.testing.assert_array_equal(state.rewards, [-0.5, 1, -0.5])
