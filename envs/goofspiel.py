@@ -204,7 +204,7 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
         return str(action + 1)
 
     def draw(self, state: GoofspielState) -> str:
-        """The turns, the hands and the points; prizes to come are ? if they are."""
+        """The turns, the hands and the points; ? is a prize that nobody knows yet."""
         prizes, bids, hands, points = self._shown(state)
         width = max(map(len, prizes))
         lines = [f"{'prizes':>6} │ {' '.join(f'{p:>{width}}' for p in prizes)} │"]
@@ -294,15 +294,15 @@ def _position(
     """The state after these bids."""
     terminated = bids[0, -1] > 0
     points = prizes * _takers(bids, ties=ties)
-    difference = points.sum(dtype=jnp.int32).astype(jnp.float32)
+    difference = points.sum(dtype=jnp.int32)
     if returns == "win_loss":
         difference = jnp.sign(difference)
-    difference = jnp.where(terminated, difference, 0.0)
+    difference = jnp.where(terminated, difference, 0)
     return GoofspielState(
         prizes=prizes,
         bids=bids,
         legal_action_mask=_hands(bids) & ~terminated,
-        rewards=jnp.stack([difference, -difference]),
+        rewards=jnp.stack([difference, -difference]).astype(jnp.float32),
         terminated=terminated,
         truncated=jnp.zeros_like(terminated),
     )
