@@ -66,7 +66,7 @@ from train import load_agent
 # Commands
 
 
-GAMES = f"one of {', '.join(envs.names())}"
+GAMES = f"one of {', '.join(envs.names(in_turn=True))}"
 GAME_HELP = f"Where no run names the game: {GAMES}, with its default options."
 GameName = Annotated[str, tyro.conf.arg(help=GAME_HELP)]
 PlayerText = Annotated[Positional[str], tyro.conf.arg(metavar="PLAYER")]
@@ -325,7 +325,7 @@ def common_game(agents: dict[str | None, Agent], game: str) -> envs.Env[Any]:
     """The game that all agents play, which has to be `game` where that is given."""
     played = {run: agent.env for run, agent in agents.items()}
     if game:
-        played = {"--env": envs.make(game)} | played
+        played = {"--env": envs.make_in_turn(game)} | played
     if not played:
         raise ValueError(f"no run tells which game is meant: add --env with {GAMES}")
     (first, env), *others = played.items()

@@ -77,9 +77,9 @@ class Config(Settings):
     device: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     """Where to run; auto takes an accelerator if there is one."""
 
-    env: Annotated[str, arg(help=f"The game: {', '.join(envs.names())}.")] = (
-        "connect_four"
-    )
+    env: Annotated[
+        str, arg(help=f"The game: {', '.join(envs.names(in_turn=True))}.")
+    ] = "connect_four"
     env_options: tuple[str, ...] = ()
     """Options of the game, such as "heaps=(3,4,5)" misere=True for nim."""
 
@@ -140,7 +140,7 @@ def make_agent(config: Config, *, copies: int = 2) -> Agent:
       ValueError: an unknown game, net, option or size, or memory does not hold `copies`
         of the parameters.
     """
-    env = envs.make(config.env, **read_options(config.env_options))
+    env = envs.make_in_turn(config.env, **read_options(config.env_options))
 
     def make_net(depth):
         return nnx.split(

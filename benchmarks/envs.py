@@ -42,6 +42,8 @@ WORK = (
     Work(game="ultimate_tic_tac_toe", rival=None, batch=4096, steps=50),
     Work(game="oware", rival=None, batch=4096, steps=100),
     Work(game="gomoku_15x15", rival=None, batch=4096, steps=50),
+    Work(game="goofspiel_5", rival=None, batch=4096, steps=100),
+    Work(game="tron_10x10", rival=None, batch=4096, steps=100),
 )
 WARM_UP_RUNS = 3
 
@@ -103,7 +105,8 @@ def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
     compiled = compile_program(program, (starts, key))
     # A step for one board, as a user compiles it.
     one = jax.tree.map(lambda leaf: leaf[0], starts)
-    step = compile_program(env.step, (one, jnp.int32(0), key))
+    action = jnp.zeros(one.legal_action_mask.shape[:-1], jnp.int32)
+    step = compile_program(env.step, (one, action, key))
     states = starts
     for number in range(WARM_UP_RUNS):
         states = compiled.run(states, jax.random.fold_in(key, number))

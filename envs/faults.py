@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from envs.env import Env
+from envs.game import Game
 
 
-def require(holds: bool, env: Env[Any], clause: str) -> None:
+def require(holds: bool, env: Game[Any], clause: str) -> None:
     """Raises ValueError with the clause of the contract that does not hold."""
     if not holds:
         raise ValueError(f"check_env({getattr(env, 'id', env)}): {clause}")
@@ -18,7 +18,7 @@ def require(holds: bool, env: Env[Any], clause: str) -> None:
 
 def require_rows(
     holds: np.ndarray,
-    env: Env[Any],
+    env: Game[Any],
     clause: str,
     ply: int,
     actions: np.ndarray | None = None,
@@ -31,7 +31,7 @@ def require_rows(
     require(False, env, f"{clause} (game {row}, ply {ply}{action})")
 
 
-def check_same_type(env: Env[Any], wanted: Any, got: Any, source: str) -> None:
+def check_same_type(env: Game[Any], wanted: Any, got: Any, source: str) -> None:
     """Requires the tree, shapes, dtypes and weak types of a state from init."""
     wanted, got = (jax.eval_shape(lambda tree: tree, tree) for tree in (wanted, got))
     require(

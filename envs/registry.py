@@ -8,16 +8,21 @@ from typing import Any
 
 from envs.connect_four import ConnectFour
 from envs.env import Env
+from envs.game import Game
 from envs.gomoku import Gomoku
+from envs.goofspiel import Goofspiel
 from envs.hex import Hex
 from envs.nim import Nim
 from envs.othello import Othello
 from envs.oware import Oware
 from envs.pgx_adapter import PGX_PREFIX, PgxEnv
+from envs.sequential import SEQUENTIAL_PREFIX, Sequential
+from envs.simultaneous import SimultaneousEnv
 from envs.tic_tac_toe import TicTacToe
+from envs.tron import Tron
 from envs.ultimate_tic_tac_toe import UltimateTicTacToe
 
-_GAMES: dict[str, Callable[..., Env[Any]]] = {
+_GAMES: dict[str, Callable[..., Game[Any]]] = {
     "connect_four": ConnectFour,
     "nim": Nim,
     "othello": Othello,
@@ -28,19 +33,46 @@ _GAMES: dict[str, Callable[..., Env[Any]]] = {
 
 # Games whose name tells their size: one name as an example, the game, and the option
 # that is the number in the name.
-_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {
+_SIZED: dict[str, tuple[Callable[..., Game[Any]], str]] = {
+    "gomoku_15x15": (Gomoku, "size"),
+    "goofspiel_5": (Goofspiel, "num_cards"),
     "hex_11x11": (Hex, "size"),
     "othello_6x6": (Othello, "size"),
-    "gomoku_15x15": (Gomoku, "size"),
+    "tron_10x10": (Tron, "size"),
 }
 
 
-def names() -> tuple[str, ...]:
-    """The names that `make` knows, sorted; one for each game that comes in sizes."""
-    return tuple(sorted([*_GAMES, *_SIZED]))
+def names(*, in_turn: bool = False) -> tuple[str, ...]:
+    """The names that `make` knows, sorted; one for each game that comes in sizes.
+
+    A game of simultaneous moves is there twice, as itself and as its sequential view.
+
+    Args:
+      in_turn: only games whose players move in turn, so without the games of
+        simultaneous moves themselves.
+    """
+    games = _GAMES | {name: game for name, (game, _) in _SIZED.items()}
+    at_once = [name for name, game in games.items() if _is_simultaneous(game)]
+    views = [SEQUENTIAL_PREFIX + name for name in at_once]
+    return tuple(sorted((games.keys() - (at_once if in_turn else [])) | {*views}))
 
 
-def make(name: str, **options: Any) -> Env[Any]:
+def make_in_turn(name: str, **options: Any) -> Env[Any]:
+    """`make` for what plays games whose players move in turn.
+
+    Raises:
+      ValueError: as `make`, or a game of simultaneous moves; names its sequential view.
+    """
+    game = make(name, **options)
+    if isinstance(game, SimultaneousEnv):
+        raise ValueError(
+            f"in {name} both players move at once, but here they must move in turn: "
+            f"take its sequential view, {SEQUENTIAL_PREFIX + name}"
+        )
+    return game
+
+
+def make(name: str, **options: Any) -> Any:
     """Makes a game by its name: `make("nim", heaps=(3, 5, 7), misere=True)`.
 
     Where a name tells the size, as in "go_9x9", any other size may stand there. The
@@ -50,14 +82,23 @@ def make(name: str, **options: Any) -> Env[Any]:
       name: one of `names()`, or "pgx:" and the name of a game of pgx.
       **options: the arguments of the game's class.
 
+    Returns:
+      An `Env`; for a game of simultaneous moves a `SimultaneousEnv`, whose sequential
+      view, such as "sequential:goofspiel_5", is an `Env`.
+
     Raises:
       ValueError: an unknown name, or an option or value that the game does not take.
     """
+    if isinstance(name, str) and name.startswith(SEQUENTIAL_PREFIX):
+        return Sequential(make(name.removeprefix(SEQUENTIAL_PREFIX), **options))
     found = _find(name) if isinstance(name, str) else None
     if found is None:
         near = difflib.get_close_matches(str(name), names(), n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        games = ", ".join(f"{n} (any size)" if n in _SIZED else n for n in names())
+        games = ", ".join(
+            f"{n} (any size)" if n.removeprefix(SEQUENTIAL_PREFIX) in _SIZED else n
+            for n in names()
+        )
         raise ValueError(
             f"unknown game {name!r}: {hint}the games are {games}, and with pgx "
             f"installed '{PGX_PREFIX}NAME' for its games"
@@ -81,7 +122,11 @@ def make(name: str, **options: Any) -> Env[Any]:
     return game(**told, **{k: v for k, v in options.items() if k not in told})
 
 
-def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, Any]] | None:
+def _is_simultaneous(game: Callable[..., Game[Any]]) -> bool:
+    return isinstance(game, type) and issubclass(game, SimultaneousEnv)
+
+
+def _find(name: str) -> tuple[Callable[..., Game[Any]], dict[str, Any]] | None:
     """The game of a name, and the options that the name tells."""
     if name.startswith(PGX_PREFIX):
         return PgxEnv, {"game": name.removeprefix(PGX_PREFIX)}

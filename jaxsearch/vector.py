@@ -100,13 +100,27 @@ class Rollout(NamedTuple):
 def random_actions(key: jax.Array, states: Any) -> jax.Array:
     """A legal action [B] int32 for each state, all equally likely; 0 if finished.
 
-    The key is consumed; one number a state is drawn from it, however many actions the
-    game has.
+    Where all players choose at once it is a joint action [B, P] for each state, every
+    player's being drawn alone. The key is consumed; one number a state and player is
+    drawn from it, however many actions the game has.
 
     Args:
       states: batched states [B] of a game.
     """
     mask = states.legal_action_mask
+    share = jax.random.uniform(key, mask.shape[:-1])
+    if mask.ndim == 2:
+        return _legal_at(share, mask)
+    return jax.vmap(_legal_at, 1, 1)(share, mask)
+
+
+def _legal_at(share: jax.Array, mask: jax.Array) -> jax.Array:
+    """The action [B] that comes after a share [B] of the legal ones; 0 if none is.
+
+    Args:
+      share: 0 or more and below 1.
+      mask: [B, A] bool.
+    """
     batch_size, num_actions = mask.shape
     num_blocks = -(-num_actions // _BLOCK)
     padded = jnp.pad(mask, ((0, 0), (0, num_blocks * _BLOCK - num_actions)))
@@ -114,7 +128,6 @@ def random_actions(key: jax.Array, states: Any) -> jax.Array:
     counts = blocks.sum(axis=2, dtype=jnp.int32)  # [B, blocks]
     ends = jnp.cumsum(counts, axis=1)
     total = ends[:, -1]
-    share = jax.random.uniform(key, (batch_size,))
     # Rounding must not choose an action past the last.
     number = jnp.minimum(jnp.int32(share * total), jnp.maximum(total - 1, 0))
     passed = ends <= number[:, None]

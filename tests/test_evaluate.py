@@ -88,7 +88,7 @@ def test_help_names_every_game(command, capsys, monkeypatch):
     with pytest.raises(SystemExit):
         main([*command, "--help"])
     shown = capsys.readouterr().out
-    assert all(name in shown for name in envs.names())
+    assert all(name in shown for name in envs.names(in_turn=True))
 
 
 @pytest.mark.parametrize(
@@ -199,12 +199,28 @@ def test_error_of_a_flag_names_the_help_of_its_command(command, capsys):
     assert f"evaluate.py {name} --help" in capsys.readouterr().err
 
 
+def test_game_of_simultaneous_moves_is_refused_by_the_name_of_its_view(capsys):
+    for main, command in (
+        (evaluate.main, ["match", "random", "random", "--env", "tron_10x10"]),
+        (evaluate.main, ["compare", "--env", "tron_10x10"]),
+        (train.main, ["--env", "tron_10x10"]),
+    ):
+        assert main(command) == 2
+        captured = capsys.readouterr()
+        assert "take its sequential view, sequential:tron_10x10" in captured.err
+        assert captured.err.count("\n") == 1 and captured.out == ""
+
+
 # The folder alone is enough, whatever the game.
 @pytest.mark.parametrize(
     "game",
     [
         "nim",
-        *(pytest.param(g, marks=pytest.mark.slow) for g in envs.names() if g != "nim"),
+        *(
+            pytest.param(game, marks=pytest.mark.slow)
+            for game in envs.names(in_turn=True)
+            if game != "nim"
+        ),
     ],
 )
 def test_run_of_every_game_plays_legal_moves(game, run_of, tmp_path):

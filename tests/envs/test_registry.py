@@ -10,29 +10,34 @@ import pytest
 import envs
 from envs import registry
 
-NOT_GAMES = {"envs.env", "envs.pgx_adapter"}
+NOT_GAMES = {"envs.env", "envs.game", "envs.pgx_adapter", "envs.simultaneous"}
 
 
 def test_every_game_file_is_registered():
     games = {
         kind.__module__
         for kind in vars(envs).values()
-        if isinstance(kind, type) and issubclass(kind, envs.Env)
+        if isinstance(kind, type) and issubclass(kind, envs.Game)
     } - NOT_GAMES
     assert {type(envs.make(name)).__module__ for name in envs.names()} == games
     folder = pathlib.Path(envs.__file__).parent
     subclasses = {
         f"envs.{path.stem}"
         for path in folder.glob("*.py")
-        if re.search(r"\((envs\.)?Env\[", path.read_text())
+        if re.search(r"\((envs\.)?(Simultaneous)?Env\[", path.read_text())
     }
     assert subclasses - NOT_GAMES == games
 
 
 @pytest.mark.parametrize("name", envs.names())
 def test_id_and_options_make_the_same_game(name):
-    options = {"nim": {"heaps": (2, 5), "misere": True}}.get(name, {})
+    options = {
+        "nim": {"heaps": (2, 5), "misere": True},
+        "goofspiel_5": {"prizes": "descending", "ties": "carry"},
+        "sequential:goofspiel_5": {"returns": "point_difference"},
+    }.get(name, {})
     env = envs.make(name, **options)
+    assert options.items() <= env.options.items()
     again = envs.make(env.id, **env.options)
     assert env.id == name and repr(again) == repr(env)
     jax.tree.map(np.testing.assert_array_equal, again.init(), env.init())
