@@ -37,6 +37,8 @@ class Work:
 WORK = (
     Work(game="tic_tac_toe", rival="tic_tac_toe", batch=4096, steps=100),
     Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
+    Work(game="go_9x9", rival="go_9x9", batch=1024, steps=200),
+    Work(game="go_19x19", rival="go_19x19", batch=256, steps=200),
 )
 WARM_UP_RUNS = 3
 

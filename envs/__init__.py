@@ -3,6 +3,7 @@
 from envs.check import check_env
 from envs.connect_four import ConnectFour, ConnectFourState
 from envs.env import Env, State, Symmetries, win_rewards
+from envs.go import Go, GoState
 from envs.nim import Nim, NimState
 from envs.registry import make, names
 from envs.tic_tac_toe import TicTacToe, TicTacToeState
@@ -11,6 +12,8 @@ __all__ = [
     "ConnectFour",
     "ConnectFourState",
     "Env",
+    "Go",
+    "GoState",
     "Nim",
     "NimState",
     "State",

@@ -8,6 +8,7 @@ from typing import Any
 
 from envs.connect_four import ConnectFour
 from envs.env import Env
+from envs.go import Go
 from envs.nim import Nim
 from envs.tic_tac_toe import TicTacToe
 
@@ -19,7 +20,9 @@ _GAMES: dict[str, Callable[..., Env[Any]]] = {
 
 # Games whose name tells their size: one name as an example, the game, and the option
 # that is the number in the name.
-_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {}
+_SIZED: dict[str, tuple[Callable[..., Env[Any]], str]] = {
+    "go_9x9": (Go, "size"),
+}
 
 
 def names() -> tuple[str, ...]:
@@ -70,7 +73,7 @@ def _find(name: str) -> tuple[Callable[..., Env[Any]], dict[str, int]] | None:
     for example, (game, option) in _SIZED.items():
         # "go_9x9" becomes "go_(number)x(the same number)"
         stem, _, size = example.rpartition("_")
-        same = re.sub(r"\d+", r"\\1", re.sub(r"\d+", r"([0-9]{1,3})", size, count=1))
+        same = re.sub(r"\d+", r"\\1", size).replace(r"\1", r"([0-9]{1,3})", 1)
         if match := re.fullmatch(f"{stem}_{same}", name):
             return game, {option: int(match[1])}
     return None

@@ -1,0 +1,190 @@
+"""Superko: no move may bring back an earlier position of the game.
+
+Positions are compared by keys of 64 bits, which are taken for exact. A few cheap tests
+tell nearly all moves from repetitions; those that are left are played out one by one.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from envs.go import bits
+from envs.go.chains import Chains, Placed, chains_beside, sides
+
+_SIZES = np.uint32((1 << 18) - 1)  # the bits of a key that count stones, 9 a colour
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Past:
+    """The earlier positions of a game, and what tells most moves from repetitions.
+
+    A stone is on new ground if its colour never lost a stone there before. Suppose a
+    move at p brings back the position after ply t. Then its colour lost a stone at p
+    after ply t; and a stone on new ground that the move leaves on the board came at
+    ply t or earlier, because before it came no stone of its colour was there. So with
+    `newest` the last stone on new ground, either the move takes it, or t is not before
+    the ply `since` of that stone and p is among the points lost after that ply.
+    """
+
+    keys: jax.Array  # [T, 2] uint32: the position after each ply; zeros to come
+    lost: jax.Array  # [2, N] uint32: where each colour ever lost a stone
+    lost_lately: jax.Array  # [2, N] uint32: where it did after ply `since`
+    newest: jax.Array  # [N] uint32: empty if there is none, or if it was lost
+    since: jax.Array  # int16: its ply, else 0
+
+
+def begin(
+    stones: jax.Array, player: jax.Array, ply: jax.Array, *, length: int, turns: bool
+) -> Past:
+    """The past of a position before which nothing is known.
+
+    Args:
+      stones: [2, N].
+      player: whose turn it is.
+      length: T, the plies that the game can have.
+      turns: whether positions with other players to move are different ones.
+    """
+    plies = np.arange(length, dtype=np.int16)[:, None]
+    return Past(
+        keys=jnp.where(plies == ply, _key(stones, player, turns), np.uint32(0)),
+        lost=jnp.zeros_like(stones),
+        lost_lately=jnp.zeros_like(stones),
+        newest=jnp.zeros_like(stones[0]),
+        since=jnp.zeros_like(ply),
+    )
+
+
+def extend(
+    past: Past,
+    point: jax.Array,
+    placed: Placed,
+    player: jax.Array,
+    ply: jax.Array,
+    *,
+    turns: bool,
+) -> Past:
+    """The past after the player's stone on a point [N], or pass, made this ply."""
+    stone = point & ~placed.suicide
+    is_mine = np.arange(2, dtype=np.int32)[:, None] == player
+    lost = jnp.where(is_mine, placed.suicide, placed.captured)
+    new_ground = (stone & ~sides(past.lost, player)[0]).any()
+    newest_lost = (past.newest & (placed.suicide | placed.captured)).any() & ~new_ground
+    lately = jnp.where(new_ground, bits.WORD(0), past.lost_lately | lost)
+    ever = past.lost | lost
+    newest = jnp.where(newest_lost, bits.WORD(0), past.newest)
+    since = jnp.where(newest_lost, jnp.zeros_like(ply), past.since)
+    plies = np.arange(len(past.keys), dtype=np.int16)[:, None]
+    key = _key(placed.chains.stones, 1 - player, turns)
+    return Past(
+        keys=jnp.where(plies == ply, key, past.keys),
+        lost=ever,
+        lost_lately=jnp.where(newest_lost, ever, lately),
+        newest=jnp.where(new_ground, stone, newest),
+        since=jnp.where(new_ground, ply, since),
+    )
+
+
+def repeating(
+    past: Past,
+    chains: Chains,
+    legal: jax.Array,
+    player: jax.Array,
+    *,
+    turns: bool,
+    suicide: bool,
+) -> jax.Array:
+    """Those of the legal points [N] where a stone brings back an earlier position.
+
+    It need not take anything to do so: after an exchange a stone that was lost may
+    only have to come back.
+    """
+    nothing = bits.WORD(0)
+    mine, yours = sides(chains.stones, player)
+    empty = bits.empty_points(mine, yours)
+    attacked = yours & chains.in_atari
+    takes = bits.around(attacked)
+
+    # Where the position came before, the mover had one stone more than now, and the
+    # other side as many as now, or fewer if the move takes some.
+    my_size, your_size = bits.count(mine), bits.count(yours)
+    sizes = past.keys[:, 1] & _SIZES
+    my_sizes, your_sizes = _split_sizes(sizes, player)
+    late = np.arange(len(sizes), dtype=np.int16) >= past.since
+    one_more = my_sizes == my_size + 1
+    fewer = one_more & (your_sizes < your_size)
+    as_many = one_more & (your_sizes == your_size)
+    lost, _ = sides(past.lost, player)
+    lately, _ = sides(past.lost_lately, player)
+    suspects = (
+        jnp.where((as_many & late).any(), lately & ~takes, nothing)
+        | jnp.where((fewer & late).any(), lately & takes, nothing)
+        | jnp.where((past.newest & attacked).any() & fewer.any(), lost & takes, nothing)
+    )
+    found = suicides = jnp.zeros_like(legal)
+    if suicide:
+        safe = bits.around(empty | attacked | mine & ~chains.in_atari)
+        suicides = legal & ~safe
+        alone = suicides & ~bits.around(mine)
+        # Alone a stone leaves the board as it is, with the other side to move.
+        still = _seen(past, _key(chains.stones, 1 - player, turns))
+        found = jnp.where(still, alone, nothing)
+        before = (my_sizes < my_size) & (your_sizes == your_size)
+        mine_newest = (past.newest & mine & chains.in_atari).any()
+        possible = (before & (late | mine_newest)).any()
+        suspects = suspects & ~suicides | jnp.where(
+            possible, suicides & ~alone, nothing
+        )
+
+    def look(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        todo, found = carry
+        point = bits.lowest(todo)
+        my_chains, your_chains = chains_beside(chains, point, mine, yours)
+        doomed = bits.union(your_chains & chains.in_atari, axis=-1) != 0
+        taken = bits.union(jnp.where(doomed[:, None], your_chains, nothing))
+        my_next, your_next = mine | point, yours & ~taken
+        if suicide:
+            dead = (point & suicides).any()
+            my_next = jnp.where(dead, mine & ~bits.union(my_chains), my_next)
+        both = jnp.stack([my_next, your_next])
+        stones = jnp.where(player == 0, both, both[::-1])
+        seen = _seen(past, _key(stones, 1 - player, turns))
+        return todo & ~point, found | jnp.where(seen, point, nothing)
+
+    def left(carry: tuple[jax.Array, jax.Array]) -> jax.Array:
+        return carry[0].any()
+
+    return jax.lax.while_loop(left, look, (suspects & legal, found))[1]
+
+
+def _seen(past: Past, key: jax.Array) -> jax.Array:
+    return (past.keys == key).all(axis=-1).any()
+
+
+def _key(stones: jax.Array, player: jax.Array, turns: bool) -> jax.Array:
+    """The key of a position, [2] uint32.
+
+    46 bits are mixed from the rows and, if `turns`, whose turn it is. 18 are the two
+    numbers of stones, so that positions with other numbers never have the same key.
+    """
+    random = np.random.default_rng(20)  # numpy keeps this generator's stream
+    odd = random.integers(1 << 32, size=(3, 2, 2, 19), dtype=np.uint32) | np.uint32(1)
+    odd = odd[..., : stones.shape[-1]]
+    # Each row, xored with a number of its place, goes through a mixer of 32 bits.
+    mixed = stones[None] * odd[0] + odd[1]
+    mixed = (mixed ^ mixed >> np.uint32(16)) * np.uint32(0x7FEB352D)
+    mixed = (mixed ^ mixed >> np.uint32(15)) * odd[2]
+    mixed = (mixed ^ mixed >> np.uint32(16)).sum(axis=(1, 2), dtype=jnp.uint32)
+    if turns:
+        mixed = jnp.where(player == 0, mixed, ~mixed)
+    black, white = bits.count(stones).astype(jnp.uint32)
+    sizes = black | white << np.uint32(9)
+    return jnp.stack([mixed[0], mixed[1] & ~_SIZES | sizes])
+
+
+def _split_sizes(sizes: jax.Array, player: jax.Array) -> tuple[jax.Array, jax.Array]:
+    black, white = sizes & np.uint32(511), sizes >> np.uint32(9)
+    mine = jnp.where(player == 0, black, white).astype(jnp.int32)
+    return mine, jnp.where(player == 0, white, black).astype(jnp.int32)
