@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from envs.go import bits
 
 
+@jax.jit
 def areas(stones: jax.Array) -> jax.Array:
     """The points that are Black's and those that are White's, [2, N] of [2, N]."""
     reach = bits.reached(stones, bits.empty_points(stones[0], stones[1])[None, :])

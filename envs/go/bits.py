@@ -74,14 +74,14 @@ def union(sets: jax.Array, axis: int = -2) -> jax.Array:
 def lowest(points: jax.Array) -> jax.Array:
     """The first point of the first row that has any, as a set [N]."""
     rows = np.arange(points.shape[-1], dtype=np.int32)
-    first = jnp.argmax(points != 0).astype(jnp.int32)
+    first = jnp.where(points != 0, rows, len(rows)).min()
     return jnp.where(rows == first, points & -points, WORD(0))
 
 
 def spread_out(points: Bits) -> Any:
     """A set as booleans, [..., N] to [..., N, N]."""
     columns = np.arange(points.shape[-1], dtype=WORD)
-    return (points[..., None] >> columns & WORD(1)) != 0
+    return (points[..., None] >> columns[(None,) * points.ndim] & WORD(1)) != 0
 
 
 def packed(cells: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The stones of a position in chains, and what one more stone does to them."""
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import jax
@@ -54,19 +55,24 @@ def chains_beside(
     Two sides may show the same chain; where a side has none the set is empty.
     """
     sides = bits.neighbours(point)
-    number = bits.union(chains.numbers[None] & sides[:, None], axis=-1) != 0  # [4, K]
-    same = jnp.where(number[:, 0, None], chains.numbers[0], ~chains.numbers[0])
+    number = (
+        bits.union(chains.numbers[None, :, :] & sides[:, None, :], axis=-1) != 0
+    )  # [4, K]
+    same = jnp.where(
+        number[:, 0, None], chains.numbers[None, 0], ~chains.numbers[None, 0]
+    )
     for k in range(1, len(chains.numbers)):
-        plane = chains.numbers[k]
+        plane = chains.numbers[None, k]
         same &= jnp.where(number[:, k, None], plane, ~plane)
 
     def chains_of(stones: jax.Array) -> jax.Array:
-        touches = bits.union(sides & stones, axis=-1) != 0  # [4]
-        return jnp.where(touches[:, None], same & stones, bits.WORD(0))
+        touches = bits.union(sides & stones[None, :], axis=-1) != 0  # [4]
+        return jnp.where(touches[:, None], same & stones[None, :], bits.WORD(0))
 
     return chains_of(mine), chains_of(yours)
 
 
+@functools.partial(jax.jit, static_argnames="suicide")
 def place(
     chains: Chains, action: jax.Array, player: jax.Array, *, suicide: bool
 ) -> Placed:
@@ -86,7 +92,7 @@ def place(
     point = bits.point(action, size)
     mine, yours = sides(chains.stones, player)
     my_chains, your_chains = chains_beside(chains, point, mine, yours)
-    doomed = bits.union(your_chains & chains.in_atari, axis=-1) != 0  # [4]
+    doomed = bits.union(your_chains & chains.in_atari[None, :], axis=-1) != 0  # [4]
     captured = bits.union(jnp.where(doomed[:, None], your_chains, nothing))
     joined = bits.union(my_chains) | point
     mine, yours = mine | point, yours & ~captured
@@ -94,7 +100,7 @@ def place(
 
     threatened = jnp.where(doomed[:, None], nothing, your_chains)
     changed = jnp.concatenate([joined[None], threatened])  # [5, N]
-    liberties = bits.count(bits.around(changed) & empty)
+    liberties = bits.count(bits.around(changed) & empty[None, :])
     atari = bits.union(jnp.where((liberties == 1)[:, None], changed, nothing))
     stay = chains.in_atari & ~captured & ~joined
     freed = bits.reached(bits.around(captured) & stay & mine, stay & mine)
@@ -113,7 +119,9 @@ def place(
         mine = mine & ~own
     number = (action >> np.arange(len(chains.numbers), dtype=np.int32) & 1) != 0
     numbers = jnp.where(
-        number[:, None], chains.numbers | joined, chains.numbers & ~joined
+        number[:, None],
+        chains.numbers | joined[None, :],
+        chains.numbers & ~joined[None, :],
     )
     both = jnp.where(player == 0, jnp.stack([mine, yours]), jnp.stack([yours, mine]))
     after = Chains(stones=both, numbers=numbers, in_atari=in_atari)

@@ -45,8 +45,8 @@ class Go(Env[GoState]):
     Options:
 
     - `size`: 2 to 19.
-    - `komi`: what White gets for moving second, a number from -361 to 361; a whole number
-      makes draws possible.
+    - `komi`: what White gets for moving second, a number from -361 to 361; a whole
+      number makes draws possible.
     - `ko`: moves that would repeat a position are illegal. "simple": a stone that took
       a single stone, and stands alone with one liberty, may not be taken at once.
       "positional": no board position may come a second time. "situational": none with
@@ -85,7 +85,8 @@ class Go(Env[GoState]):
     earlier positions (`past`) are not part of the text of a position; a game read from
     moves or SGF has them.
 
-    A state takes 472 bytes on 9x9 and 1342 on 19x19 with the simple ko rule.
+    A state takes 497 and 2085 bytes on 9x9 with the simple ko rule and with superko, 1369
+    and 7833 on 19x19.
     """
 
     version = "v0"

@@ -5,6 +5,7 @@ tell nearly all moves from repetitions; those that are left are played out one b
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ import numpy as np
 from envs.go import bits
 from envs.go.chains import Chains, Placed, chains_beside, sides
 
+_Entry = tuple[jax.Array, jax.Array, jax.Array]
 _SIZES = np.uint32((1 << 18) - 1)  # the bits of a key that count stones, 9 a colour
 
 
@@ -24,18 +26,23 @@ class Past:
     A stone is on new ground if its colour never lost a stone there before. Suppose a
     move at p brings back the position after ply t. Then its colour lost a stone at p
     after ply t; and a stone on new ground that the move leaves on the board came at
-    ply t or earlier, because before it came no stone of its colour was there. So with
-    `newest` the last stone on new ground, either the move takes it, or t is not before
-    the ply `since` of that stone and p is among the points lost after that ply.
+    ply t or earlier, because before it came no stone of its colour was there. So if
+    the move leaves the last stone on new ground, which came at ply s, then t is s or
+    more, and p is among the points lost after s. If it takes that stone, the same
+    holds for the last but one.
+
+    Entry 0 of the arrays of two is about the last such stone, entry 1 about the one
+    before it. Where there is none any more, all plies and all losses count.
     """
 
-    keys: jax.Array  # [T, 2] uint32: the position after each ply; zeros to come
+    keys: jax.Array  # [2, T] uint32: the position after each ply; zeros to come
     lost: jax.Array  # [2, N] uint32: where each colour ever lost a stone
-    lost_lately: jax.Array  # [2, N] uint32: where it did after ply `since`
-    newest: jax.Array  # [N] uint32: empty if there is none, or if it was lost
-    since: jax.Array  # int16: its ply, else 0
+    lost_since: jax.Array  # [2, 2, N] uint32: where it did after the stone came
+    newest: jax.Array  # [2, N] uint32: the stone
+    since: jax.Array  # [2] int16: its ply
 
 
+@functools.partial(jax.jit, static_argnames=("length", "turns"))
 def begin(
     stones: jax.Array, player: jax.Array, ply: jax.Array, *, length: int, turns: bool
 ) -> Past:
@@ -47,16 +54,19 @@ def begin(
       length: T, the plies that the game can have.
       turns: whether positions with other players to move are different ones.
     """
-    plies = np.arange(length, dtype=np.int16)[:, None]
+    plies = np.arange(length, dtype=np.int16)[None, :]
     return Past(
-        keys=jnp.where(plies == ply, _key(stones, player, turns), np.uint32(0)),
+        keys=jnp.where(
+            plies == ply, _key(stones, player, turns)[:, None], np.uint32(0)
+        ),
         lost=jnp.zeros_like(stones),
-        lost_lately=jnp.zeros_like(stones),
-        newest=jnp.zeros_like(stones[0]),
-        since=jnp.zeros_like(ply),
+        lost_since=jnp.zeros_like(jnp.stack([stones, stones])),
+        newest=jnp.zeros_like(stones),
+        since=jnp.zeros_like(jnp.stack([ply, ply])),
     )
 
 
+@functools.partial(jax.jit, static_argnames="turns")
 def extend(
     past: Past,
     point: jax.Array,
@@ -69,24 +79,36 @@ def extend(
     """The past after the player's stone on a point [N], or pass, made this ply."""
     stone = point & ~placed.suicide
     is_mine = np.arange(2, dtype=np.int32)[:, None] == player
-    lost = jnp.where(is_mine, placed.suicide, placed.captured)
+    gone = jnp.where(is_mine, placed.suicide, placed.captured)
+    ever = past.lost | gone
+    none = (jnp.zeros_like(stone), jnp.zeros_like(ply), ever)
+
+    def entry(k: int) -> _Entry:
+        return past.newest[k], past.since[k], past.lost_since[k] | gone
+
+    def choose(which: jax.Array, yes: _Entry, no: _Entry) -> _Entry:
+        return jax.tree.map(lambda a, b: jnp.where(which, a, b), yes, no)
+
+    lost = (past.newest & (gone[0] | gone[1])[None, :]).any(axis=1)
+    second = choose(lost[1], none, entry(1))
+    first = choose(lost[0], second, entry(0))
+    second = choose(lost[0], none, second)
     new_ground = (stone & ~sides(past.lost, player)[0]).any()
-    newest_lost = (past.newest & (placed.suicide | placed.captured)).any() & ~new_ground
-    lately = jnp.where(new_ground, bits.WORD(0), past.lost_lately | lost)
-    ever = past.lost | lost
-    newest = jnp.where(newest_lost, bits.WORD(0), past.newest)
-    since = jnp.where(newest_lost, jnp.zeros_like(ply), past.since)
-    plies = np.arange(len(past.keys), dtype=np.int16)[:, None]
+    second = choose(new_ground, first, second)
+    first = choose(new_ground, (stone, ply, jnp.zeros_like(ever)), first)
+    newest, since, lost_since = jax.tree.map(lambda *e: jnp.stack(e), first, second)
+    plies = np.arange(past.keys.shape[1], dtype=np.int16)[None, :]
     key = _key(placed.chains.stones, 1 - player, turns)
     return Past(
-        keys=jnp.where(plies == ply, key, past.keys),
+        keys=jnp.where(plies == ply, key[:, None], past.keys),
         lost=ever,
-        lost_lately=jnp.where(newest_lost, ever, lately),
-        newest=jnp.where(new_ground, stone, newest),
-        since=jnp.where(new_ground, ply, since),
+        lost_since=lost_since,
+        newest=newest,
+        since=since,
     )
 
 
+@functools.partial(jax.jit, static_argnames=("turns", "suicide"))
 def repeating(
     past: Past,
     chains: Chains,
@@ -110,18 +132,22 @@ def repeating(
     # Where the position came before, the mover had one stone more than now, and the
     # other side as many as now, or fewer if the move takes some.
     my_size, your_size = bits.count(mine), bits.count(yours)
-    sizes = past.keys[:, 1] & _SIZES
+    sizes = past.keys[1] & _SIZES
     my_sizes, your_sizes = _split_sizes(sizes, player)
-    late = np.arange(len(sizes), dtype=np.int16) >= past.since
     one_more = my_sizes == my_size + 1
     fewer = one_more & (your_sizes < your_size)
     as_many = one_more & (your_sizes == your_size)
-    lost, _ = sides(past.lost, player)
-    lately, _ = sides(past.lost_lately, player)
+    plies = np.arange(len(sizes), dtype=np.int16)
+    late = plies[None, :] >= past.since[:, None]
+    last, before, lost = (
+        sides(where, player)[0] for where in (*past.lost_since, past.lost)
+    )
+    taken = (past.newest & attacked[None, :]).any(axis=1)
     suspects = (
-        jnp.where((as_many & late).any(), lately & ~takes, nothing)
-        | jnp.where((fewer & late).any(), lately & takes, nothing)
-        | jnp.where((past.newest & attacked).any() & fewer.any(), lost & takes, nothing)
+        jnp.where((as_many & late[0]).any(), last & ~takes, nothing)
+        | jnp.where((fewer & late[0]).any(), last & takes, nothing)
+        | jnp.where(taken[0] & (fewer & late[1]).any(), before & takes, nothing)
+        | jnp.where(taken.all() & fewer.any(), lost & takes, nothing)
     )
     found = suicides = jnp.zeros_like(legal)
     if suicide:
@@ -131,9 +157,9 @@ def repeating(
         # Alone a stone leaves the board as it is, with the other side to move.
         still = _seen(past, _key(chains.stones, 1 - player, turns))
         found = jnp.where(still, alone, nothing)
-        before = (my_sizes < my_size) & (your_sizes == your_size)
-        mine_newest = (past.newest & mine & chains.in_atari).any()
-        possible = (before & (late | mine_newest)).any()
+        less = (my_sizes < my_size) & (your_sizes == your_size)
+        dies = (past.newest[0] & mine & chains.in_atari).any()
+        possible = (less & (late[0] | dies)).any()
         suspects = suspects & ~suicides | jnp.where(
             possible, suicides & ~alone, nothing
         )
@@ -142,7 +168,7 @@ def repeating(
         todo, found = carry
         point = bits.lowest(todo)
         my_chains, your_chains = chains_beside(chains, point, mine, yours)
-        doomed = bits.union(your_chains & chains.in_atari, axis=-1) != 0
+        doomed = bits.union(your_chains & chains.in_atari[None, :], axis=-1) != 0
         taken = bits.union(jnp.where(doomed[:, None], your_chains, nothing))
         my_next, your_next = mine | point, yours & ~taken
         if suicide:
@@ -160,7 +186,7 @@ def repeating(
 
 
 def _seen(past: Past, key: jax.Array) -> jax.Array:
-    return (past.keys == key).all(axis=-1).any()
+    return ((past.keys[0] == key[0]) & (past.keys[1] == key[1])).any()
 
 
 def _key(stones: jax.Array, player: jax.Array, turns: bool) -> jax.Array:
@@ -173,7 +199,7 @@ def _key(stones: jax.Array, player: jax.Array, turns: bool) -> jax.Array:
     odd = random.integers(1 << 32, size=(3, 2, 2, 19), dtype=np.uint32) | np.uint32(1)
     odd = odd[..., : stones.shape[-1]]
     # Each row, xored with a number of its place, goes through a mixer of 32 bits.
-    mixed = stones[None] * odd[0] + odd[1]
+    mixed = stones[None, :, :] * odd[0] + odd[1]
     mixed = (mixed ^ mixed >> np.uint32(16)) * np.uint32(0x7FEB352D)
     mixed = (mixed ^ mixed >> np.uint32(15)) * odd[2]
     mixed = (mixed ^ mixed >> np.uint32(16)).sum(axis=(1, 2), dtype=jnp.uint32)

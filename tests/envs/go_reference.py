@@ -7,7 +7,12 @@ EMPTY, BLACK, WHITE = 0, 1, -1
 
 def beside(point, size):
     row, column = divmod(point, size)
-    for r, c in ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)):
+    for r, c in (
+        (row - 1, column),
+        (row + 1, column),
+        (row, column - 1),
+        (row, column + 1),
+    ):
         if 0 <= r < size and 0 <= c < size:
             yield r * size + c
 
@@ -83,9 +88,9 @@ def after_stone(position, point):
             return None
         for other in chain(board, size, point)[0]:
             board[other] = EMPTY
-    if position.ko != "simple":
-        if seen(position, tuple(board), -colour) in position.earlier:
-            return None
+    again = seen(position, tuple(board), -colour) in position.earlier
+    if again and position.ko != "simple":
+        return None
     return tuple(board), taken
 
 
