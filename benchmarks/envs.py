@@ -9,7 +9,7 @@ Each line of JSON has the steps per second (all boards; median of the runs, whic
 turns), the ratio, compile times, and the bytes of a state. A table follows at the end.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -32,13 +32,17 @@ class Work:
     rival: str | None
     batch: int
     steps: int
+    options: tuple[tuple[str, Any], ...] = ()  # of our game
 
 
+PGX_KO = (("ko", "simple"),)  # the rule of pgx's masks; our default is superko
 WORK = (
     Work(game="tic_tac_toe", rival="tic_tac_toe", batch=4096, steps=100),
     Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
-    Work(game="go_9x9", rival="go_9x9", batch=1024, steps=200),
-    Work(game="go_19x19", rival="go_19x19", batch=256, steps=200),
+    Work(game="go_9x9", rival="go_9x9", batch=512, steps=200),
+    Work(game="go_9x9", rival="go_9x9", batch=512, steps=200, options=PGX_KO),
+    Work(game="go_19x19", rival="go_19x19", batch=256, steps=50),
+    Work(game="go_19x19", rival="go_19x19", batch=256, steps=50, options=PGX_KO),
 )
 WARM_UP_RUNS = 3
 
@@ -54,14 +58,14 @@ def main(options: GameOptions) -> None:
         if options.games and work.game not in options.games:
             continue
         if options.tiny:
-            work = Work(game=work.game, rival=work.rival, batch=8, steps=2)
+            work = replace(work, batch=8, steps=2)
         report.add(**compare(work, options.repeats or 5))
     show(table(report.results))
 
 
 def compare(work: Work, repeats: int) -> dict[str, Any]:
     """Measures one game, and the rival's where there is one."""
-    games = {"ours": envs.make(work.game)}
+    games = {"ours": envs.make(work.game, **dict(work.options))}
     if work.rival:
         games["rival"] = _pgx(work.rival)
     runs, figures = {}, {}
@@ -74,6 +78,8 @@ def compare(work: Work, repeats: int) -> dict[str, Any]:
         "batch": work.batch,
         "steps": work.steps,
     }
+    if work.options:
+        result["options"] = dict(work.options)
     speeds = {side: work.batch * work.steps / seconds[side] for side in games}
     for side in games:
         prefix = "" if side == "ours" else "rival_"
@@ -144,7 +150,7 @@ def table(results: list[dict[str, Any]]) -> Table:
     for result in results:
         theirs = result.get("rival_steps_per_second")
         rows.add_row(
-            result["game"],
+            " ".join([result["game"], *map(str, result.get("options", {}).values())]),
             str(result["batch"]),
             f"{result['steps_per_second'] / 1e3:.1f}",
             "" if theirs is None else f"{theirs / 1e3:.1f}",

@@ -47,6 +47,19 @@ def sides(stones: jax.Array, player: jax.Array) -> tuple[jax.Array, jax.Array]:
     return mine, jnp.where(black, stones[1], stones[0])
 
 
+def same_number(chains: Chains, points: jax.Array) -> jax.Array:
+    """The chain of the stone on each of some points, [S, N] of [S, N].
+
+    Empty points are in it as well, whatever number they have.
+    """
+    number = bits.union(chains.numbers[None, :, :] & points[:, None, :], axis=-1)
+    same = ~jnp.zeros_like(points)
+    for k in range(len(chains.numbers)):
+        plane = chains.numbers[None, k]
+        same &= jnp.where(number[:, k, None] != 0, plane, ~plane)
+    return same
+
+
 def chains_beside(
     chains: Chains, point: jax.Array, mine: jax.Array, yours: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
@@ -55,15 +68,7 @@ def chains_beside(
     Two sides may show the same chain; where a side has none the set is empty.
     """
     sides = bits.neighbours(point)
-    number = (
-        bits.union(chains.numbers[None, :, :] & sides[:, None, :], axis=-1) != 0
-    )  # [4, K]
-    same = jnp.where(
-        number[:, 0, None], chains.numbers[None, 0], ~chains.numbers[None, 0]
-    )
-    for k in range(1, len(chains.numbers)):
-        plane = chains.numbers[None, k]
-        same &= jnp.where(number[:, k, None], plane, ~plane)
+    same = same_number(chains, sides)
 
     def chains_of(stones: jax.Array) -> jax.Array:
         touches = bits.union(sides & stones[None, :], axis=-1) != 0  # [4]

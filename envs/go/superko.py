@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from envs.go import bits
-from envs.go.chains import Chains, Placed, chains_beside, sides
+from envs.go.chains import Chains, Placed, chains_beside, same_number, sides
 
 _Entry = tuple[jax.Array, jax.Array, jax.Array]
 _SIZES = np.uint32((1 << 18) - 1)  # the bits of a key that count stones, 9 a colour
@@ -142,13 +142,19 @@ def repeating(
     last, before, lost = (
         sides(where, player)[0] for where in (*past.lost_since, past.lost)
     )
+    suspects = jnp.where((as_many & late[0]).any(), last & ~takes, nothing)
+    suspects |= jnp.where((fewer & late[0]).any(), last & takes, nothing)
+    # One point takes the newest stone and its chain, maybe with other chains.
     taken = (past.newest & attacked[None, :]).any(axis=1)
-    suspects = (
-        jnp.where((as_many & late[0]).any(), last & ~takes, nothing)
-        | jnp.where((fewer & late[0]).any(), last & takes, nothing)
-        | jnp.where(taken[0] & (fewer & late[1]).any(), before & takes, nothing)
-        | jnp.where(taken.all() & fewer.any(), lost & takes, nothing)
-    )
+    newest = same_number(chains, past.newest[:1])[0] & attacked
+    newest = jnp.where(taken[0], newest, nothing)
+    taker = bits.around(newest) & empty
+    more = (bits.around(taker) & attacked & ~newest).any()
+    your_rest = your_size - bits.count(newest)
+    left = (your_sizes == your_rest) | more & (your_sizes < your_rest)
+    back = one_more & left
+    suspects |= jnp.where((back & late[1]).any(), before & taker, nothing)
+    suspects |= jnp.where(taken[1] & back.any(), lost & taker, nothing)
     found = suicides = jnp.zeros_like(legal)
     if suicide:
         safe = bits.around(empty | attacked | mine & ~chains.in_atari)
@@ -179,10 +185,10 @@ def repeating(
         seen = _seen(past, _key(stones, 1 - player, turns))
         return todo & ~point, found | jnp.where(seen, point, nothing)
 
-    def left(carry: tuple[jax.Array, jax.Array]) -> jax.Array:
+    def some_left(carry: tuple[jax.Array, jax.Array]) -> jax.Array:
         return carry[0].any()
 
-    return jax.lax.while_loop(left, look, (suspects & legal, found))[1]
+    return jax.lax.while_loop(some_left, look, (suspects & legal, found))[1]
 
 
 def _seen(past: Past, key: jax.Array) -> jax.Array:
