@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,11 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from envs.env import Env, State, Symmetries, win_rewards
-from envs.go import area, begin, bits, chains, drawing, notation, replay, superko
+from envs.go import (
+    area,
+    begin,
+    bits,
+    chains,
+    drawing,
+    notation,
+    options,
+    replay,
+    superko,
+)
 from envs.go.chains import Chains
-
-KO_RULES = ("simple", "positional", "situational")
-MAX_KOMI = 19 * 19
 
 
 @jax.tree_util.register_dataclass
@@ -101,26 +107,13 @@ class Go(Env[GoState]):
         handicap: int = 0,
         max_plies: int | None = None,
     ):
-        self.size = _whole("size", size, 2, 19)
+        options.check(size, komi, ko, suicide, handicap, max_plies)
         area = size * size
-        number = isinstance(komi, int | float) and not isinstance(komi, bool)
-        if not number or not math.isfinite(komi) or abs(komi) > MAX_KOMI:
-            raise ValueError(
-                f"go: komi is a number from -{MAX_KOMI} to {MAX_KOMI}, got {komi!r}"
-            )
-        if ko not in KO_RULES:
-            raise ValueError(f"go: ko is one of {', '.join(KO_RULES)}, got {ko!r}")
-        if not isinstance(suicide, bool):
-            raise ValueError(f"go: suicide is True or False, got {suicide!r}")
-        most = drawing.max_handicap(size)
-        if handicap == 1:
-            raise ValueError("go: a handicap has two stones or more, got 1")
-        self.handicap = _whole(f"handicap on {size}x{size}", handicap, 0, most)
-        if max_plies is not None:
-            _whole("max_plies", max_plies, 1, 2**15 - 1)
+        self.size = size
         self.komi = komi
         self.ko = ko
         self.suicide = suicide
+        self.handicap = handicap
         self.max_plies = max_plies
         self.id = f"go_{size}x{size}"
         self.num_actions = area + 1
@@ -391,16 +384,6 @@ class Go(Env[GoState]):
         if state.terminated | state.truncated:
             return f"{status}: {notation.result(float(self.score(state)))}"
         return status
-
-
-def _whole(name: str, value: Any, low: int, high: int) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or not low <= value <= high
-    ):
-        raise ValueError(f"go: {name} is {low} to {high}, got {value!r}")
-    return value
 
 
 def _cells(state: GoState) -> np.ndarray:
