@@ -1,7 +1,7 @@
 """Sets of points as a word a row: bit c of word r is the point in row r, column c.
 
-A set is an array [..., N] uint32, row 0 being the top one. Bits from N on are rubbish
-after `around` and the functions that shift, until the set is cut to the board.
+A set is an array [..., N] uint32, row 0 being the top one. What `around` and
+`neighbours` give may have bits from N on, off the board: cut it to what is on it.
 """
 
 from typing import Any

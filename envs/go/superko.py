@@ -1,7 +1,8 @@
 """Superko: no move may bring back an earlier position of the game.
 
-Positions are compared by keys of 64 bits, which are taken for exact. A few cheap tests
-tell nearly all moves from repetitions; those that are left are played out one by one.
+Positions are compared by keys of 64 bits, which are taken for exact, as is usual. A few
+cheap tests tell nearly all moves from repetitions; those that are left are played out
+one by one.
 """
 
 import dataclasses
@@ -144,7 +145,7 @@ def repeating(
     )
     suspects = jnp.where((as_many & late[0]).any(), last & ~takes, nothing)
     suspects |= jnp.where((fewer & late[0]).any(), last & takes, nothing)
-    # One point takes the newest stone and its chain, maybe with other chains.
+    # One point may take the newest stone and its chain, and perhaps other chains too.
     taken = (past.newest & attacked[None, :]).any(axis=1)
     newest = same_number(chains, past.newest[:1])[0] & attacked
     newest = jnp.where(taken[0], newest, nothing)
@@ -201,10 +202,10 @@ def _key(stones: jax.Array, player: jax.Array, turns: bool) -> jax.Array:
     46 bits are mixed from the rows and, if `turns`, whose turn it is. 18 are the two
     numbers of stones, so that positions with other numbers never have the same key.
     """
-    random = np.random.default_rng(20)  # numpy keeps this generator's stream
+    random = np.random.default_rng(20)
     odd = random.integers(1 << 32, size=(3, 2, 2, 19), dtype=np.uint32) | np.uint32(1)
     odd = odd[..., : stones.shape[-1]]
-    # Each row, xored with a number of its place, goes through a mixer of 32 bits.
+    # Every row of either colour goes through mixers of its own, and the sum is taken.
     mixed = stones[None, :, :] * odd[0] + odd[1]
     mixed = (mixed ^ mixed >> np.uint32(16)) * np.uint32(0x7FEB352D)
     mixed = (mixed ^ mixed >> np.uint32(15)) * odd[2]

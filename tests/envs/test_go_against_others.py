@@ -152,15 +152,15 @@ def test_atari_and_chains_are_those_of_the_board():
 
     env = go(7, ko="simple", suicide=True)
     init, step = batched(env)
-    states = init(16)
+    states = init(6)
     rng = np.random.default_rng(0)
     for _ in range(98):
         states = step(states, choose(rng, np.asarray(states.legal_action_mask)))
         numbers = bits.spread_out(np.asarray(states.chains.numbers)).astype(int)
         weights = 1 << np.arange(numbers.shape[1])
-        numbers = (numbers * weights[None, :, None, None]).sum(axis=1).reshape(16, -1)
+        numbers = (numbers * weights[None, :, None, None]).sum(axis=1).reshape(6, -1)
         in_atari = np.asarray(states.chains.in_atari)
-        for row, board in enumerate(cells(states).reshape(16, 7, 7)):
+        for row, board in enumerate(cells(states).reshape(6, 7, 7)):
             _, known = begin.chains_of(board)
             stones = bits.packed(board != 0)
             assert ((in_atari[row] ^ known) & stones == 0).all()
