@@ -112,6 +112,7 @@ def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
     states = starts
     for number in range(WARM_UP_RUNS):
         states = compiled.run(states, jax.random.fold_in(key, number))
+    jax.block_until_ready(states)  # or the first run of the other side would wait
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(one))
     return partial(compiled.run, states, key), {
         "compile_seconds": round(compiled.seconds, 2),
