@@ -9,7 +9,7 @@ Each line of JSON has the steps per second (all boards; median of the runs, whic
 turns), the ratio, compile times, and the bytes of a state. A table follows at the end.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -32,8 +32,10 @@ class Work:
     rival: str | None
     batch: int
     steps: int
+    options: tuple[tuple[str, Any], ...] = ()  # of our game
 
 
+PGX_KO = (("ko", "simple"),)  # the rule of pgx's masks; our default is superko
 WORK = (
     Work(game="tic_tac_toe", rival="tic_tac_toe", batch=4096, steps=100),
     Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
@@ -44,6 +46,10 @@ WORK = (
     Work(game="gomoku_15x15", rival=None, batch=4096, steps=50),
     Work(game="goofspiel_5", rival=None, batch=4096, steps=100),
     Work(game="tron_10x10", rival=None, batch=4096, steps=100),
+    Work(game="go_9x9", rival="go_9x9", batch=512, steps=200),
+    Work(game="go_9x9", rival="go_9x9", batch=512, steps=200, options=PGX_KO),
+    Work(game="go_19x19", rival="go_19x19", batch=256, steps=50),
+    Work(game="go_19x19", rival="go_19x19", batch=256, steps=50, options=PGX_KO),
 )
 WARM_UP_RUNS = 3
 
@@ -59,14 +65,14 @@ def main(options: GameOptions) -> None:
         if options.games and work.game not in options.games:
             continue
         if options.tiny:
-            work = Work(game=work.game, rival=work.rival, batch=8, steps=2)
+            work = replace(work, batch=8, steps=2)
         report.add(**compare(work, options.repeats or 5))
     show(table(report.results))
 
 
 def compare(work: Work, repeats: int) -> dict[str, Any]:
     """Measures one game, and the rival's where there is one."""
-    games = {"ours": envs.make(work.game)}
+    games = {"ours": envs.make(work.game, **dict(work.options))}
     if work.rival:
         games["rival"] = _pgx(work.rival)
     runs, figures = {}, {}
@@ -79,6 +85,8 @@ def compare(work: Work, repeats: int) -> dict[str, Any]:
         "batch": work.batch,
         "steps": work.steps,
     }
+    if work.options:
+        result["options"] = dict(work.options)
     speeds = {side: work.batch * work.steps / seconds[side] for side in games}
     for side in games:
         prefix = "" if side == "ours" else "rival_"
@@ -110,6 +118,7 @@ def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
     states = starts
     for number in range(WARM_UP_RUNS):
         states = compiled.run(states, jax.random.fold_in(key, number))
+    jax.block_until_ready(states)  # or the first run of the other side would wait
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(one))
     return partial(compiled.run, states, key), {
         "compile_seconds": round(compiled.seconds, 2),
@@ -141,7 +150,7 @@ def table(results: list[dict[str, Any]]) -> Table:
     for result in results:
         theirs = result.get("rival_steps_per_second")
         rows.add_row(
-            result["game"],
+            " ".join([result["game"], *map(str, result.get("options", {}).values())]),
             str(result["batch"]),
             f"{result['steps_per_second'] / 1e3:.1f}",
             "" if theirs is None else f"{theirs / 1e3:.1f}",

@@ -4,6 +4,7 @@ from envs.check import check_env
 from envs.connect_four import ConnectFour, ConnectFourState
 from envs.env import Env, State, Symmetries, win_rewards
 from envs.game import Game, GameState
+from envs.go import Go, GoState
 from envs.gomoku import Gomoku, GomokuState
 from envs.goofspiel import Goofspiel, GoofspielState
 from envs.hex import Hex, HexState
@@ -25,6 +26,8 @@ __all__ = [
     "Env",
     "Game",
     "GameState",
+    "Go",
+    "GoState",
     "Gomoku",
     "GomokuState",
     "Goofspiel",

@@ -9,6 +9,7 @@ from typing import Any
 from envs.connect_four import ConnectFour
 from envs.env import Env
 from envs.game import Game
+from envs.go import Go
 from envs.gomoku import Gomoku
 from envs.goofspiel import Goofspiel
 from envs.hex import Hex
@@ -39,6 +40,7 @@ _SIZED: dict[str, tuple[Callable[..., Game[Any]], str]] = {
     "hex_11x11": (Hex, "size"),
     "othello_6x6": (Othello, "size"),
     "tron_10x10": (Tron, "size"),
+    "go_9x9": (Go, "size"),
 }
 
 
