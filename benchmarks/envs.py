@@ -37,6 +37,8 @@ class Work:
 WORK = (
     Work(game="tic_tac_toe", rival="tic_tac_toe", batch=4096, steps=100),
     Work(game="connect_four", rival="connect_four", batch=4096, steps=100),
+    Work(game="chess", rival="chess", batch=512, steps=100),
+    Work(game="gardner_chess", rival="gardner_chess", batch=512, steps=200),
 )
 WARM_UP_RUNS = 3
 

@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from envs.chess import Chess, GardnerChess
 from envs.connect_four import ConnectFour
 from envs.env import Env
 from envs.nim import Nim
 from envs.tic_tac_toe import TicTacToe
 
 _GAMES: dict[str, Callable[..., Env[Any]]] = {
+    "chess": Chess,
     "connect_four": ConnectFour,
+    "gardner_chess": GardnerChess,
     "nim": Nim,
     "tic_tac_toe": TicTacToe,
 }
