@@ -112,11 +112,11 @@ def square_bit(square: jax.Array) -> Bits:
     return Bits(jnp.uint32(1) << low, jnp.uint32(1) << (low - np.uint32(32)))
 
 
-def flip(words: jax.Array, size: int) -> jax.Array:
+def flip(words: Any, size: int) -> Any:
     """Turns boards of a size upside down: reverses the bits of each byte.
 
     Args:
-      words: uint32 of any shape.
+      words: uint32 of any shape, of JAX or NumPy.
     """
     for distance, kept in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F)):
         amount, mask = np.uint32(distance), np.uint32(kept)

@@ -9,14 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from envs.chess import drawing, fen, notation
-from envs.chess.actions import FIRST_LINE, Actions
-from envs.chess.bits import flip, square_bit, squares
-from envs.chess.moves import A1, D1, F1, H1, Board, MoveRules
+from envs.chess.actions import Actions
+from envs.chess.bits import flip, squares
+from envs.chess.moves import Board, MoveRules
 from envs.env import Env, State, win_rewards
 
 _LIGHT = squares(square for square in range(64) if (square // 8 + square) % 2)
-_RANK_1 = squares(range(0, 64, 8))
-_CASTLING = ((16, H1, F1), (-16, A1, D1))  # the king's way, the rook's from and to
 _DRAWN = np.random.default_rng(20_260_101)  # numbers that make hashes differ
 _SALTS = _DRAWN.integers(2**32, size=(2, 8, 2), dtype=np.uint32)
 _FACTORS = _DRAWN.integers(2**32, size=(2, 8, 2), dtype=np.uint32) | np.uint32(1)
@@ -109,7 +107,8 @@ class ChessGame(Env[ChessState]):
         self, state: ChessState, action: jax.Array, key: jax.Array | None
     ) -> ChessState:
         del key
-        board, irreversible = self._moved(Board.of(state.board), action)
+        move = self._actions.split(action)
+        board, irreversible = self._rules.play(Board.of(state.board), *move)
         clock = jnp.where(irreversible, 0, state.clock + 1)
         return self._position(
             flip(board.words, self.size),
@@ -119,49 +118,6 @@ class ChessGame(Env[ChessState]):
             state.hashes,
             action.astype(jnp.int16),
         )
-
-    def _moved(self, board: Board, action: jax.Array) -> tuple[Board, jax.Array]:
-        """The board after a move, not yet turned; and whether it took or was a pawn's.
-
-        It belongs to the other player, from the side of the one who moved.
-        """
-        start, target, plane = self._actions.split(action)
-        source, goal = square_bit(start), square_bit(target)
-        pawn, king = (source & board.pawns).any(), (source & board.kings).any()
-        promotes = pawn & (goal & self._rules.last_rank).any()
-        rook, bishop, knight = (promotes & (plane // 3 == kind) for kind in range(3))
-        queen = promotes & (plane >= FIRST_LINE)
-        arrives = (
-            pawn & ~promotes,
-            (source & board.knights).any() | knight,
-            (source & board.diagonals).any() | bishop | queen,
-            (source & board.straights).any() | rook | queen,
-            king,
-        )
-        victim = goal & board.occupied
-        left = source | victim
-        passed = squares(())
-        if self._rules.full:
-            en_passant = pawn & (goal & board.en_passant).any()
-            left = left | self._rules.down.ahead(goal).when(en_passant)
-            double = pawn & (target - start == 2)
-            passed = self._rules.down.ahead(goal).when(double)
-        kinds = [
-            kind & ~left | goal.when(arrived)
-            for kind, arrived in zip(board[:5], arrives, strict=True)
-        ]
-        mine = board.mine & ~left | goal
-        if self._rules.full:
-            for way, corner, beside in _CASTLING:
-                castles = king & (target - start == way)
-                came = squares([beside]).when(castles)
-                went = squares([corner]).when(castles)
-                kinds[3] = kinds[3] & ~went | came
-                mine = mine & ~went | came
-        occupied = kinds[0] | kinds[1] | kinds[2] | kinds[3] | kinds[4]
-        castling = board.castling & ~(left | goal) & ~_RANK_1.when(king)
-        moved = Board(*kinds, occupied & ~mine, castling, passed)
-        return moved, pawn | victim.any()
 
     def _position(
         self,
@@ -405,9 +361,9 @@ class GardnerChess(ChessGame):
     insufficient_material=True, max_plies=None.
 
     Actions are 25 squares times 49 planes, numbered as `envs.chess.actions.Actions`
-    says, and as in pgx. Observation [5, 5, 14] float32: that of `Chess` without castling
-    and en passant. Text is a FEN of five ranks, moves are UCI and SAN as in `Chess`. A
-    state takes 2111 bytes.
+    says, and as in pgx. Observation [5, 5, 14] float32: that of `Chess` without the
+    planes for castling and en passant. Text is a FEN of five ranks, and moves are UCI
+    and SAN as in `Chess`. A state takes 2111 bytes.
     """
 
     id = "gardner_chess"

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from envs.chess.bits import Bits, Steps, choice, squares
+from envs.chess.bits import Bits, Steps, choice, square_bit, squares
 
 # The directions of the four lines: file, rank, rising and falling diagonal; first those
 # that lead to lower squares, then those to higher ones.
@@ -22,14 +22,14 @@ UP, LEFT, RIGHT, UP_LEFT, UP_RIGHT = 4, 1, 5, 3, 6
 KNIGHT_FILES = np.array([-2, -2, -1, -1, 2, 2, 1, 1])
 KNIGHT_RANKS = np.array([-1, 1, -2, 2, -1, 1, -2, 2])
 
-_DIRECTION = np.arange(8)
 _STRAIGHT, _DIAGONAL = choice(FILES * RANKS == 0), choice(FILES * RANKS != 0)
-_PUSH, _LEFT, _RIGHT = (choice(_DIRECTION == way) for way in (UP, LEFT, RIGHT))
+_PUSH, _LEFT, _RIGHT = (choice(np.arange(8) == way) for way in (UP, LEFT, RIGHT))
 # Where a pawn captures, and from where it is captured by one.
 _CAPTURE = choice((FILES != 0) & (RANKS > 0))
 _FROM_ABOVE = choice((FILES != 0) & (RANKS < 0))
 
 A1, B1, C1, D1, E1, F1, G1, H1 = range(0, 64, 8)
+_RANK_1 = squares(range(0, 64, 8))
 
 
 class Board(NamedTuple):
@@ -125,6 +125,52 @@ class MoveRules:
 
         starts = jax.tree.map(arrange, queen_moves, knights, promotions)
         return Legal(starts, (attacked & king).any(), en_passant)
+
+    def play(
+        self, board: Board, start: jax.Array, target: jax.Array, plane: jax.Array
+    ) -> tuple[Board, jax.Array]:
+        """The board after a move; and whether it was a capture or a pawn's.
+
+        `mine` are then the pieces of the player who is next, but the board is not yet
+        turned to that player's side.
+        """
+        source, goal = square_bit(start), square_bit(target)
+        pawn, king = (source & board.pawns).any(), (source & board.kings).any()
+        promotes = pawn & (goal & self.last_rank).any()
+        rook, bishop, knight = (promotes & (plane // 3 == kind) for kind in range(3))
+        queen = promotes & ~(rook | bishop | knight)
+        arrives = (
+            pawn & ~promotes,
+            (source & board.knights).any() | knight,
+            (source & board.diagonals).any() | bishop | queen,
+            (source & board.straights).any() | rook | queen,
+            king,
+        )
+        victim = goal & board.occupied
+        left = source | victim
+        passed = squares(())
+        if self.full:
+            en_passant = pawn & (goal & board.en_passant).any()
+            left = left | self.down.ahead(goal).when(en_passant)
+            passed = self.down.ahead(goal).when(pawn & (target - start == 2))
+        pawns, knights, diagonals, straights, kings = (
+            kind & ~left | goal.when(arrived)
+            for kind, arrived in zip(board[:5], arrives, strict=True)
+        )
+        mine = board.mine & ~left | goal
+        if self.full:
+            for way, corner, beside in ((E1 - C1, A1, D1), (E1 - G1, H1, F1)):
+                castles = king & (start - target == way)
+                came = squares([beside]).when(castles)
+                went = squares([corner]).when(castles)
+                straights = straights & ~went | came
+                mine = mine & ~went | came
+        castling = board.castling & ~(left | goal) & ~_RANK_1.when(king)
+        moved = Board(
+            pawns, knights, diagonals, straights, kings, mine, castling, passed
+        )
+        theirs = moved.occupied & ~mine
+        return moved._replace(mine=theirs), pawn | victim.any()
 
     def _sight(self, king: Bits, sliders: Bits, empty: Bits) -> _Sight:
         # Line pieces see through the king, which cannot hide from them behind itself.

@@ -19,8 +19,8 @@ def test_every_game_file_is_registered():
     assert {type(envs.make(name)).__module__ for name in envs.names()} == games
     folder = pathlib.Path(envs.__file__).parent
     subclasses = {
-        f"envs.{path.stem}"
-        for path in folder.glob("*.py")
+        ".".join(["envs", *path.relative_to(folder).with_suffix("").parts])
+        for path in folder.rglob("*.py")
         if re.search(r"\((envs\.)?Env\[", path.read_text())
     }
     assert subclasses == games
