@@ -16,8 +16,6 @@ _MINE, _CASTLING, _EN_PASSANT = 5, 6, 7
 _COLOURS = ("White", "Black")
 # Castling: the letter, whose it is, and the files of king and rook.
 _CASTLES = (("K", 0, 4, 7), ("Q", 0, 4, 0), ("k", 1, 4, 7), ("q", 1, 4, 0))
-_LINES = ((0, 1), (1, 0), (0, -1), (-1, 0)), ((1, 1), (1, -1), (-1, -1), (-1, 1))
-_JUMPS = ((1, 2), (2, 1), (-1, 2), (-2, 1), (1, -2), (2, -1), (-1, -2), (-2, -1))
 
 
 class Position(NamedTuple):
@@ -70,6 +68,8 @@ def write(
 def read(text: str, size: int) -> Position:
     """Reads a FEN; the two counts at the end may be left out.
 
+    That the player who has moved stands in check is no fault: no move takes a king.
+
     Raises:
       ValueError: says what is wrong, and where.
     """
@@ -105,7 +105,6 @@ class _Reader:
                 sets[_MINE] |= 1 << 8 * file + rank
         sets[_CASTLING] = self.castling(board, castling)
         sets[_EN_PASSANT] = self.en_passant(board, player, passed)
-        self.check(board, player)
         words = [[number & 0xFFFFFFFF, number >> 32] for number in sets]
         seen = np.array(words, np.uint32)
         return Position(
@@ -193,39 +192,6 @@ class _Reader:
                     "as the pawn has just come over it"
                 )
         return 1 << 8 * file + rank
-
-    def check(self, board: dict[tuple[int, int], str], player: int) -> None:
-        """Refuses a position whose player to move could take the king."""
-        king = next(place for place, piece in board.items() if piece == "kK"[player])
-        for way, ways in (("RQ", _LINES[0]), ("BQ", _LINES[1])):
-            for df, dr in ways:
-                for distance in range(1, self.size):
-                    place = king[0] + df * distance, king[1] + dr * distance
-                    piece = board.get(place)
-                    if piece is None:
-                        continue
-                    if self.mine(piece, player) and (
-                        piece.upper() in way or (piece in "Kk" and distance == 1)
-                    ):
-                        self.taken(player, place)
-                    break
-        for df, dr in _JUMPS:
-            place = king[0] + df, king[1] + dr
-            if board.get(place) == "Nn"[player]:
-                self.taken(player, place)
-        for df in (-1, 1):
-            place = king[0] + df, king[1] + (1 if player else -1)
-            if board.get(place) == "Pp"[player]:
-                self.taken(player, place)
-
-    def mine(self, piece: str, player: int) -> bool:
-        return piece.isupper() == (player == 0)
-
-    def taken(self, player: int, place: tuple[int, int]) -> NoReturn:
-        self.fail(
-            f"{_COLOURS[player]} is to move and could take the king from "
-            f"{square_name(*place)}"
-        )
 
     def number(self, field: str, name: str, least: int) -> int:
         if not (field.isascii() and field.isdigit() and least <= int(field) <= 9999):

@@ -101,7 +101,8 @@ class MoveRules:
         free = anywhere | pinned | _opposite(pinned)
 
         pawns = board.pawns & free
-        captured = (empty & _PUSH | theirs & _CAPTURE) & answers
+        prey = theirs & ~board.kings
+        captured = (empty & _PUSH | prey & _CAPTURE) & answers
         pawn_moves = pawns & self.steps.before(captured)
         en_passant = squares(())
         second = None
@@ -112,9 +113,9 @@ class MoveRules:
             double = self.up.before(empty & self.up.before(empty & answers))
             double = pawns & self.second_rank & double & _PUSH
             second = double | self._castling(board, king, empty, attacked)
-        refuge = self.board & ~(mine | attacked)
+        refuge = (empty | prey) & ~attacked
         first = king & self.steps.before(refuge) | pawn_moves
-        targets = self.board & ~mine & answers
+        targets = (empty | prey) & answers
         queen_moves = self._line_moves(lines & free, empty, targets, first, second)
         knights = board.knights & anywhere & self.jumps.before(targets)
         promotions = pawn_moves & self.last_but_one
