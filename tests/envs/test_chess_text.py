@@ -9,7 +9,7 @@ import pytest
 
 import envs
 from envs.chess.game import _hash
-from tests.envs.chess_games import ENV, PLANES, moves
+from tests.envs.chess_games import ENV, PLANES, moves, stack, step
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
@@ -50,7 +50,7 @@ def test_fen_without_counts_is_read_and_an_idle_en_passant_square_is_left_out():
         (START.replace("/8/8/8", "/8/8"), "got 7 ranks, expected 8"),
         (START.replace("/8/8", "/9/8", 1), "'9' in rank 6 is neither"),
         (START.replace("/8/8", "/7/8", 1), "rank 6, '7', has 7 squares, expected 8"),
-        (START.replace("PPPP", "PPPPP"), "rank 2, 'PPPPPPPPP', has 9 squares"),
+        (START.replace("PPPP", "PPPPP", 1), "rank 2, 'PPPPPPPPP', has 9 squares"),
         (START.replace("KB", "xB"), "'x' in rank 1 is neither one of PNBRQK"),
         (START.replace("KB", "QB"), "White has 0 kings, expected 1"),
         (START.replace("qk", "kk"), "Black has 2 kings, expected 1"),
@@ -165,7 +165,7 @@ def test_svg_shows_the_pieces_and_marks_the_last_move():
 
 def test_illegal_move_loses_and_says_so():
     state = jax.tree.map(np.asarray, ENV.init())
-    lost = ENV.step(state, 0)
+    lost = jax.tree.map(lambda leaf: leaf[0], step(ENV, stack([state]), [0]))
     assert lost.terminated and ENV.ending(lost) == "an illegal move"
     np.testing.assert_array_equal(lost.rewards, [-1, 1])
     assert ENV.draw(lost).endswith("Black wins")
@@ -182,14 +182,14 @@ def test_observation_is_seen_by_the_mover():
         if planes[..., plane].any()
     }
     assert found == {
-        0: [[4, 3]],  # my pawn on d4
+        0: [[3, 3]],  # my pawn on d4
         3: [[7, 0]],  # my rook on a8
         5: [[7, 4]],  # my king on e8
-        6: [[4, 4]],  # a pawn on e4
+        6: [[3, 4]],  # a pawn on e4
         9: [[0, 7]],  # a rook on h1
         11: [[0, 4]],  # a king on e1
         12: [[0, 7], [7, 0]],  # both rooks may castle
-        13: [[5, 4]],  # e3
+        13: [[2, 4]],  # e3
     }
     state = jax.tree.map(np.asarray, ENV.init())
     line = ["g1f3", "g8f6", "f3g1", "f6g8"]
