@@ -65,9 +65,11 @@ def test_black_plays_up_the_board_as_well():
 
 
 def test_mate_and_stalemate_end_the_game():
+    # . . . . k
+    # . . . . .     Qd4 and Qb5 are mate, Qd2 gives up the file
+    # . . . Q K
+    assert not moves(ENV, read("4k/5/3QK/5/5 w - - 0 1"), "d3d2").terminated
     mated = moves(ENV, read("4k/5/3QK/5/5 w - - 0 1"), "d3d4")
-    assert not mated.terminated
-    mated = moves(ENV, read("4k/5/3QK/5/5 w - - 0 1"), "d3b5")
     assert ENV.ending(mated) == "checkmate"
     np.testing.assert_array_equal(mated.rewards, [1, -1])
     stuck = moves(ENV, read("4k/5/2QK1/5/5 w - - 0 1"), "c3c4")
