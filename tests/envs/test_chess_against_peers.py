@@ -8,8 +8,8 @@ Where they differ, and what is compared:
 - pgx lists at most 200 moves, which random games do not reach, and calls a game of 512
   plies a draw.
 - OpenSpiel counts an en passant square when a pawn stands ready, even one that is
-  pinned, so that the ends of games with a pinned pawn may differ; it plays castling by
-  two actions of its own, and so games are compared by the names of moves in SAN.
+  pinned, so that few draws by repetition may differ. Its actions are numbered in
+  another way, and so moves are compared by their names.
 """
 
 import jax
@@ -54,41 +54,42 @@ def test_every_step_equals_pgx(part):
     assert compared > 100 * BATCH and finished > BATCH // 2
 
 
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(40))
 def test_every_step_equals_open_spiel(part):
     pyspiel = pytest.importorskip("pyspiel")
-    game = pyspiel.load_game("chess")
     random = np.random.default_rng(part)
-    for _ in range(0, 100, 50):
-        theirs = [game.new_initial_state() for _ in range(50)]
-        ours = stack([jax.tree.map(np.asarray, ENV.init())])
-        live = list(range(50))
-        while live:
-            actions = np.zeros(BATCH, np.int32)
-            for number in list(live):
-                state, other = _row(ours, number), theirs[number]
-                fen, known = ENV.to_text(state).split(), str(other).split()
-                assert fen[:3] + fen[4:] == known[:3] + known[4:]
-                pinned = fen[3] != known[3]
+    theirs = [pyspiel.load_game("chess").new_initial_state() for _ in range(50)]
+    ours = stack([jax.tree.map(np.asarray, ENV.init())])
+    live, ply, differ = list(range(50)), 0, 0
+    while live:
+        actions = np.zeros(BATCH, np.int32)
+        for number in list(live):
+            state, other = _row(ours, number), theirs[number]
+            fen, known = ENV.to_text(state).split(), str(other).split()
+            assert fen[:3] + fen[4:] == known[:3] + known[4:]
+            if state.terminated or other.is_terminal():
+                live.remove(number)
                 if state.terminated != other.is_terminal():
-                    # Only by how positions with a pinned pawn are counted.
-                    assert pinned or ENV.ending(state) == "repetition"
-                    live.remove(number)
-                    continue
-                if state.terminated:
+                    assert ENV.ending(state) == "repetition" or (
+                        other.is_repetition_draw()
+                    )
+                    differ += 1
+                else:
                     assert state.rewards.tolist() == other.returns()[::-1]
-                    live.remove(number)
-                    continue
-                legal = other.legal_actions()
-                named = {
-                    ENV.text_to_action(state, other.action_to_string(action)): action
-                    for action in legal
-                }
-                mask = np.flatnonzero(state.legal_action_mask).tolist()
-                assert sorted(named) == mask and len(legal) == len(mask)
-                actions[number] = random.choice(mask)
-                other.apply_action(named[int(actions[number])])
-            ours = step(ENV, ours, actions)
+                continue
+            legal = np.flatnonzero(state.legal_action_mask).tolist()
+            names = [ENV.action_to_text(state, action) for action in legal]
+            named = [other.parse_move_to_action(name) for name in names]
+            assert sorted(named) == sorted(other.legal_actions())
+            if ply % 50 == number:
+                sans = [other.action_to_string(action) for action in named]
+                assert [ENV.text_to_action(state, san) for san in sans] == legal
+            choice = random.integers(len(legal))
+            actions[number] = legal[choice]
+            other.apply_action(named[choice])
+        ours = step(ENV, ours, actions)
+        ply += 1
+    assert differ <= 2
 
 
 def _row(states, row):

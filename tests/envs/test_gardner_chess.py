@@ -66,9 +66,10 @@ def test_black_plays_up_the_board_as_well():
 
 def test_mate_and_stalemate_end_the_game():
     # . . . . k
-    # . . . . .     Qd4 and Qb5 are mate, Qd2 gives up the file
+    # . . . . .     Qd4 is mate, after Qb1 the king goes to d5
     # . . . Q K
-    assert not moves(ENV, read("4k/5/3QK/5/5 w - - 0 1"), "d3d2").terminated
+    free = moves(ENV, read("4k/5/3QK/5/5 w - - 0 1"), "d3b1")
+    assert names(free) == {"e5d5"}
     mated = moves(ENV, read("4k/5/3QK/5/5 w - - 0 1"), "d3d4")
     assert ENV.ending(mated) == "checkmate"
     np.testing.assert_array_equal(mated.rewards, [1, -1])
