@@ -64,9 +64,10 @@ class Actions:
 
     def mask(self, starts: Bits) -> jax.Array:
         """The legal actions [A] bool, from the start squares [planes] of all planes."""
-        words = jnp.stack([starts.low, starts.high])  # [2, planes]
-        places = np.arange(32, dtype=np.uint32)[None, :, None]
-        mask = (words[:, None, :] >> places & np.uint32(1)) != 0
+        places = np.uint32(1) << np.arange(32, dtype=np.uint32)[:, None]
+        # One after the other: interleaved words are not taken many at a time.
+        halves = [words[None, :] & places != 0 for words in (starts.low, starts.high)]
+        mask = jnp.concatenate(halves)  # [64, planes]
         if self.size < 8:
             mask = mask.reshape(8, 8, self.planes)[: self.size, : self.size]
         return mask.reshape(-1)
