@@ -101,7 +101,7 @@ class MoveRules:
         free = anywhere | pinned | _opposite(pinned)
 
         pawns = board.pawns & free
-        prey = theirs & ~board.kings
+        prey = theirs & ~board.kings  # a FEN may leave a king to be taken
         captured = (empty & _PUSH | prey & _CAPTURE) & answers
         pawn_moves = pawns & self.steps.before(captured)
         en_passant = squares(())
