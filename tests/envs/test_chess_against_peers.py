@@ -26,7 +26,7 @@ def test_every_step_equals_pgx(part):
     pgx = pytest.importorskip("pgx")
     random = np.random.default_rng(part)
     compared = finished = 0
-    with jax.legacy_prng_key("allow"):
+    with jax.legacy_prng_key("allow"), jax.numpy_rank_promotion("allow"):
         other = pgx.make("chess")
         keys = jax.random.split(jax.random.key(part), BATCH)
         theirs = jax.jit(jax.vmap(other.init))(keys)

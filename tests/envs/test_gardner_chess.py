@@ -113,7 +113,7 @@ def test_random_games_equal_pgx():
     the start may be missed there: our draws by repetition are not compared.
     """
     pgx = pytest.importorskip("pgx")
-    with jax.legacy_prng_key("allow"):
+    with jax.legacy_prng_key("allow"), jax.numpy_rank_promotion("allow"):
         other = pgx.make("gardner_chess")
         start = jax.jit(jax.vmap(other.init))(jax.random.split(jax.random.key(0), 64))
         their_step = jax.jit(jax.vmap(other.step))
