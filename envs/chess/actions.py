@@ -64,10 +64,14 @@ class Actions:
 
     def mask(self, starts: Bits) -> jax.Array:
         """The legal actions [A] bool, from the start squares [planes] of all planes."""
-        places = np.uint32(1) << np.arange(32, dtype=np.uint32)[:, None]
+        halves = []
         # One after the other: interleaved words are not taken many at a time.
-        halves = [words[None, :] & places != 0 for words in (starts.low, starts.high)]
-        mask = jnp.concatenate(halves)  # [64, planes]
-        if self.size < 8:
-            mask = mask.reshape(8, 8, self.planes)[: self.size, : self.size]
-        return mask.reshape(-1)
+        for words, files in ((starts.low, range(4)), (starts.high, range(4, 8))):
+            places = [
+                1 << (8 * (file % 4) + rank)
+                for file in files
+                for rank in range(self.size)
+                if file < self.size
+            ]
+            halves.append((words[None, :] & np.array(places, np.uint32)[:, None]) != 0)
+        return jnp.concatenate(halves).reshape(-1)

@@ -119,7 +119,7 @@ def test_random_games_equal_pgx():
         their_step = jax.jit(jax.vmap(other.step))
         random = np.random.default_rng(0)
         compared = 0
-        for _ in range(16):
+        for _ in range(4):
             ours = stack([jax.tree.map(np.asarray, ENV.init())])
             theirs, white = start, np.asarray(start.current_player)
             live = np.ones(64, bool)
@@ -143,7 +143,7 @@ def test_random_games_equal_pgx():
                 actions = chances.argmax(axis=1).astype(np.int32)
                 ours = step(ENV, ours, actions)
                 theirs = their_step(theirs, actions)
-        assert compared > 16 * 64 * 20
+        assert compared > 4 * 64 * 20
 
 
 def _row(states, row):
