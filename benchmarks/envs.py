@@ -50,6 +50,8 @@ WORK = (
     Work(game="go_9x9", rival="go_9x9", batch=512, steps=200, options=PGX_KO),
     Work(game="go_19x19", rival="go_19x19", batch=256, steps=50),
     Work(game="go_19x19", rival="go_19x19", batch=256, steps=50, options=PGX_KO),
+    Work(game="chess", rival="chess", batch=512, steps=100),
+    Work(game="gardner_chess", rival="gardner_chess", batch=512, steps=200),
 )
 WARM_UP_RUNS = 3
 

@@ -1,6 +1,7 @@
 """Games as pure JAX functions: one contract, one file a game."""
 
 from envs.check import check_env
+from envs.chess import Chess, ChessState, GardnerChess
 from envs.connect_four import ConnectFour, ConnectFourState
 from envs.env import Env, State, Symmetries, win_rewards
 from envs.game import Game, GameState
@@ -21,11 +22,14 @@ from envs.tron import Tron, TronState
 from envs.ultimate_tic_tac_toe import UltimateTicTacToe, UltimateTicTacToeState
 
 __all__ = [
+    "Chess",
+    "ChessState",
     "ConnectFour",
     "ConnectFourState",
     "Env",
     "Game",
     "GameState",
+    "GardnerChess",
     "Go",
     "GoState",
     "Gomoku",

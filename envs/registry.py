@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from envs.chess import Chess, GardnerChess
 from envs.connect_four import ConnectFour
 from envs.env import Env
 from envs.game import Game
@@ -24,7 +25,9 @@ from envs.tron import Tron
 from envs.ultimate_tic_tac_toe import UltimateTicTacToe
 
 _GAMES: dict[str, Callable[..., Game[Any]]] = {
+    "chess": Chess,
     "connect_four": ConnectFour,
+    "gardner_chess": GardnerChess,
     "nim": Nim,
     "othello": Othello,
     "oware": Oware,
@@ -35,12 +38,12 @@ _GAMES: dict[str, Callable[..., Game[Any]]] = {
 # Games whose name tells their size: one name as an example, the game, and the option
 # that is the number in the name.
 _SIZED: dict[str, tuple[Callable[..., Game[Any]], str]] = {
+    "go_9x9": (Go, "size"),
     "gomoku_15x15": (Gomoku, "size"),
     "goofspiel_5": (Goofspiel, "num_cards"),
     "hex_11x11": (Hex, "size"),
     "othello_6x6": (Othello, "size"),
     "tron_10x10": (Tron, "size"),
-    "go_9x9": (Go, "size"),
 }
 
 

@@ -22,7 +22,7 @@ def test_every_game_file_is_registered():
     assert {type(envs.make(name)).__module__ for name in envs.names()} == games
     folder = pathlib.Path(envs.__file__).parent
     subclasses = {
-        ".".join(("envs", *path.relative_to(folder).with_suffix("").parts))
+        ".".join(["envs", *path.relative_to(folder).with_suffix("").parts])
         for path in folder.rglob("*.py")
         if re.search(r"\((envs\.)?(Simultaneous)?Env\[", path.read_text())
     }

@@ -1,0 +1,57 @@
+"""Searches of chess positions with a net that knows nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsearch import puct_policy, two_player_model
+from tests.envs.chess_games import ENV, moves
+
+pytestmark = pytest.mark.slow
+
+
+def search(state, num_simulations):
+    """The visits [A] and values [A] of the root's moves, without noise."""
+
+    def evaluate(params, key, states):
+        batch_size = states.current_player.shape[0]
+        return jnp.zeros((batch_size, ENV.num_actions)), jnp.zeros(batch_size)
+
+    model = two_player_model(ENV, evaluate)
+    states = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], state)
+    root = model.root_fn(None, jax.random.key(0), states)
+    output = jax.jit(
+        puct_policy, static_argnums=(3, 4), static_argnames="dirichlet_fraction"
+    )(
+        None,
+        jax.random.key(1),
+        root,
+        model.recurrent_fn,
+        num_simulations,
+        ~states.legal_action_mask,
+        dirichlet_fraction=0.0,
+    )
+    summary = output.search_tree.summary()
+    return np.asarray(summary.visit_counts[0]), np.asarray(summary.qvalues[0])
+
+
+def read(text):
+    return jax.tree.map(np.asarray, ENV.from_text(text))
+
+
+def test_second_occurrence_does_not_save_from_mate():
+    # Black repeats once by b8c8, and is then mated by c6c8.
+    state = moves(ENV, read("k1r5/8/K1R5/8/8/8/8/8 w - - 0 1"), "c6b6", "c8b8", "b6c6")
+    visits, values = search(state, 500)
+    repeat = ENV.text_to_action(state, "b8c8")
+    # The mate is the tenth of White's moves; once it is seen, b8c8 is left alone.
+    assert values[repeat] < 0
+    others = np.flatnonzero(state.legal_action_mask & (np.arange(4672) != repeat))
+    assert (values[others] == 0).all() and (visits[others] > 2 * visits[repeat]).all()
+
+
+def test_only_capture_is_found_before_the_fifty_moves_are_over():
+    state = read("k7/8/K7/8/8/7b/Q7/n7 w - - 98 1")
+    visits, _ = search(state, 2000)
+    assert ENV.action_to_text(state, visits.argmax()) == "a2a1"
