@@ -6,7 +6,7 @@
 #
 # First the visits of both policies are compared with mctx's on the device
 # (benchmarks.check): if they differ nothing is measured. Then come the searches, the
-# overhead beside a net, and the costs. Each program is stopped when its time is up and
+# games beside pgx's if it is installed, the overhead beside a net, and the costs. Each program is stopped when its time is up and
 # writes its lines of JSON as they come, so that what it had is kept. The code is 1 if one
 # of them failed or was stopped.
 #
@@ -17,7 +17,8 @@
 #   DEVICE    gpu (the default), tpu, cpu or auto
 #   REPEATS   runs of each program but those of the costs, default 3
 #   TINY      if set, tiny sizes, whose numbers mean nothing
-#   BATCH, SIMULATIONS, WIDTH, BLOCKS   the sizes of the overhead's search and net
+#   BATCH       games side by side, of the overhead's search as well
+#   SIMULATIONS, WIDTH, BLOCKS   the sizes of that search and its net
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -54,6 +55,7 @@ measure check 60
 ((code == 0)) || exit "$code"
 repeats=(--repeats "${REPEATS:-3}")
 measure search 120 "${repeats[@]}"
+measure envs 60 "${repeats[@]}" --batch "${BATCH:-1024}"
 measure overhead 90 "${repeats[@]}" "${sizes[@]}"
 measure cost 80
 exit "$code"

@@ -7,8 +7,10 @@ on each from the mask of the last step, the step with the next player's mask, an
 game where one has ended. Games are played into their middle before the clock starts.
 Each line of JSON has the steps per second (all boards; median of the runs, which take
 turns), the ratio, compile times, and the bytes of a state. A table follows at the end.
+Without pgx our games are measured alone.
 """
 
+import importlib.util
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -59,6 +61,7 @@ WARM_UP_RUNS = 3
 @dataclass(frozen=True, kw_only=True)
 class GameOptions(Options):
     games: tuple[str, ...] = ()  # names of games; all by default
+    batch: int | None = None  # boards side by side; by default each game has its own
 
 
 def main(options: GameOptions) -> None:
@@ -68,6 +71,8 @@ def main(options: GameOptions) -> None:
             continue
         if options.tiny:
             work = replace(work, batch=8, steps=2)
+        elif options.batch:
+            work = replace(work, batch=options.batch)
         report.add(**compare(work, options.repeats or 5))
     show(table(report.results))
 
@@ -75,7 +80,7 @@ def main(options: GameOptions) -> None:
 def compare(work: Work, repeats: int) -> dict[str, Any]:
     """Measures one game, and the rival's where there is one."""
     games = {"ours": envs.make(work.game, **dict(work.options))}
-    if work.rival:
+    if work.rival and importlib.util.find_spec("pgx"):
         games["rival"] = _pgx(work.rival)
     runs, figures = {}, {}
     with jax.legacy_prng_key("allow"):

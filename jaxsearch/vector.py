@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-_BLOCK = 32  # actions that are counted together
+_WORD = 32  # actions that are counted together
 
 PolicyFn = Callable[[jax.Array, Any], jax.Array]
 """`(key, states [B]) -> actions [B]`; in a finished game nothing is played."""
@@ -121,22 +121,48 @@ def _legal_at(share: jax.Array, mask: jax.Array) -> jax.Array:
       share: 0 or more and below 1.
       mask: [B, A] bool.
     """
-    batch_size, num_actions = mask.shape
-    num_blocks = -(-num_actions // _BLOCK)
-    padded = jnp.pad(mask, ((0, 0), (0, num_blocks * _BLOCK - num_actions)))
-    blocks = padded.reshape(batch_size, num_blocks, _BLOCK)
-    counts = blocks.sum(axis=2, dtype=jnp.int32)  # [B, blocks]
+    words = _packed(mask)
+    counts = jax.lax.population_count(words).astype(jnp.int32)
     ends = jnp.cumsum(counts, axis=1)
     total = ends[:, -1]
     # Rounding must not choose an action past the last.
     number = jnp.minimum(jnp.int32(share * total), jnp.maximum(total - 1, 0))
     passed = ends <= number[:, None]
-    block = jnp.minimum(passed.sum(axis=1, dtype=jnp.int32), num_blocks - 1)
+    index = jnp.minimum(passed.sum(axis=1, dtype=jnp.int32), words.shape[1] - 1)
     rest = number - jnp.where(passed, counts, 0).sum(axis=1, dtype=jnp.int32)
-    chosen = jax.vmap(lambda rows, i: rows[i])(blocks, block)
-    inside = jnp.cumsum(chosen, axis=1, dtype=jnp.int32) <= rest[:, None]
-    action = block * np.int32(_BLOCK) + inside.sum(axis=1, dtype=jnp.int32)
+    word = jax.vmap(lambda row, i: row[i])(words, index)
+    action = index * np.int32(_WORD) + _place_of_bit(word, rest)
     return jnp.where(total > 0, action, 0)
+
+
+def _packed(mask: jax.Array) -> jax.Array:
+    """A mask [B, A] as words [B, W] uint32: action 32 w + i is bit i of word w."""
+    batch_size, num_actions = mask.shape
+    num_words = -(-num_actions // _WORD)
+    padding = num_words * _WORD - num_actions
+    bools = jnp.pad(mask.astype(jnp.uint8), ((0, 0), (0, padding)))
+    # Four bools make a number; a product brings their bits together in its top byte.
+    fours = jax.lax.bitcast_convert_type(
+        bools.reshape(batch_size, num_words, _WORD // 4, 4), jnp.uint32
+    )
+    bits = fours * np.uint32(1 << 24 | 1 << 17 | 1 << 10 | 1 << 3) >> np.uint32(24)
+    places = 4 * np.arange(_WORD // 4, dtype=np.uint32)
+    return ((bits & np.uint32(15)) << places[None, None, :]).sum(
+        axis=2, dtype=jnp.uint32
+    )
+
+
+def _place_of_bit(word: jax.Array, number: jax.Array) -> jax.Array:
+    """Where in each word the bit stands that has so many set ones below it."""
+    place = jnp.zeros_like(number)
+    for half in (16, 8, 4, 2, 1):
+        below = jax.lax.population_count(word & np.uint32((1 << half) - 1))
+        below = below.astype(jnp.int32)
+        is_above = number >= below
+        place = place + jnp.where(is_above, half, 0)
+        number = jnp.where(is_above, number - below, number)
+        word = jnp.where(is_above, word >> np.uint32(half), word)
+    return place
 
 
 def rollout(
