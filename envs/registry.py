@@ -100,13 +100,10 @@ def make(name: str, **options: Any) -> Any:
     if found is None:
         near = difflib.get_close_matches(str(name), names(), n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        games = ", ".join(
-            f"{n} (any size)" if n.removeprefix(SEQUENTIAL_PREFIX) in _SIZED else n
-            for n in names()
-        )
         raise ValueError(
-            f"unknown game {name!r}: {hint}the games are {games}, and with pgx "
-            f"installed '{PGX_PREFIX}NAME' for its games"
+            f"unknown game {name!r}: {hint}the games are {', '.join(sorted(_GAMES))}, "
+            f"in any size {', '.join(sorted(_SIZED))}, and with pgx installed "
+            f"'{PGX_PREFIX}NAME'"
         )
     game, told = found
     allowed = inspect.signature(game).parameters.values()
