@@ -74,6 +74,7 @@ class Game(abc.ABC, Generic[StateT]):
     # Fields of the state that text leaves out, such as earlier positions. What they
     # forbid is legal in a state that was read, and what they ended goes on there.
     history_fields: tuple[str, ...] = ()
+    case_matters = False  # whether "c3" and "C3" are moves of different names
 
     @property
     def options(self) -> dict[str, Any]:
@@ -150,6 +151,9 @@ class Game(abc.ABC, Generic[StateT]):
         name = text.strip()
         if name in legal:
             return legal[name]
+        same = [a for known, a in legal.items() if known.lower() == name.lower()]
+        if len(same) == 1 and not self.case_matters:
+            return same[0]
         if not legal:
             raise ValueError(f"{self.id}: no move {text!r}, the game is over")
         raise ValueError(

@@ -93,6 +93,7 @@ class Oware(Env[OwareState]):
     id = "oware"
     version = "v0"
     num_players = 2
+    case_matters = True  # a house of South, or of North
     num_actions = 6
     observation_shape = (2, 6, 15)
     action_format = "an own house with seeds, A to F for South and a to f for North"

@@ -98,7 +98,8 @@ def make(name: str, **options: Any) -> Any:
         return Sequential(make(name.removeprefix(SEQUENTIAL_PREFIX), **options))
     found = _find(name) if isinstance(name, str) else None
     if found is None:
-        near = difflib.get_close_matches(str(name), names(), n=1)
+        longer = [known for known in names() if known.startswith(f"{name}_")]
+        near = longer or difflib.get_close_matches(str(name), names(), n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ValueError(
             f"unknown game {name!r}: {hint}the games are {', '.join(sorted(_GAMES))}, "

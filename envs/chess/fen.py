@@ -87,9 +87,9 @@ class _Reader:
         fields = self.text.split()
         if len(fields) not in (4, 6):
             self.fail(
-                f"got {len(fields)} fields, expected 6: board, w or b, castling, en "
-                "passant square, plies since a capture or pawn move, move number (the "
-                "last two may be left out)"
+                f"got {len(fields)} fields, expected 4 or 6: board, w or b, castling, "
+                "en passant square, and as well plies since a capture or pawn move, "
+                "move number"
             )
         placed, side, castling, passed = fields[:4]
         clock, move_number = fields[4:] or ("0", "1")

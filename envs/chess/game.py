@@ -318,9 +318,14 @@ class Chess(ChessGame):
     `max_plies=None` is a cap: at that many plies from the start of the game, as the
     move number tells them, an unfinished game is truncated, without a result.
 
-    Actions are 64 squares times 73 planes, numbered as `envs.chess.actions.Actions`
-    says, and as in pgx; they are seen by the mover, so that Black's e7e5 is White's
-    e2e4. Rewards are +1 and -1, or zeros for a draw.
+    Action 73 * square + plane moves from a square, numbered a1 a2 ... h8, file by file.
+    Planes 0 to 8 promote to rook, bishop and knight, each straight, to the right and to
+    the left. The others are the way that a piece goes, a queen's promotion among them:
+    9 to 22 along the file (-7 to -1, 1 to 7), 23 to 36 along the rank, 37 to 50 along
+    the rising and 51 to 64 along the falling diagonal, 65 to 72 a knight's jumps. All is
+    seen by the mover: with Black to move the board is turned top to bottom, files stay,
+    so that Black's e7e5 is White's e2e4. pgx numbers them in the same way. Rewards are
+    +1 and -1, or zeros for a draw; `env.ending(state)` says why a game is over.
 
     Observation [8, 8, 16] float32, seen by the mover, the farthest rank first: my
     pawns, knights, bishops, rooks, queens, king; the same of the other player; rooks
@@ -330,7 +335,9 @@ class Chess(ChessGame):
 
     As text a position is a FEN, with an en passant square only if a capture there is
     legal; `from_text` takes other ones too and leaves them out. It does not hold
-    earlier positions: a game that is read counts repetitions from there on. A move is
+    earlier positions: a game that is read counts repetitions from there on. A position
+    is read whether or not a game can lead to it, the mover's opponent in check too; no
+    move takes a king. A move is
     in UCI: e2e4, e7e8q, castling e1g1. `text_to_action` also takes e1h1 for castling,
     and SAN: Nf3, exd5, O-O, e8=Q.
 

@@ -164,7 +164,8 @@ def read_record(text: str) -> Record:
         handicap = game.get_handicap()
         first = root.get("PL") if root.has_property("PL") else None
     except ValueError as error:
-        raise ValueError(f"not a game in SGF: {error}") from error
+        why = str(error) or "a property has a value that it cannot have"
+        raise ValueError(f"not a game in SGF: {why}") from error
     cells = np.zeros((size, size), np.int8)
     for colour, (row, column) in board.list_occupied_points():
         cells[size - 1 - row, column] = 1 if colour == "b" else -1

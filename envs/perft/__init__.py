@@ -210,7 +210,9 @@ def _check(
             raise ValueError(f"{name} is a whole number from {least}, got {value!r}")
     mask = jnp.shape(state.legal_action_mask)
     if mask != (env.num_actions,):
+        at_once = mask == (env.num_players, env.num_actions)
+        view = f"; count its sequential view, sequential:{env.id}" if at_once else ""
         raise ValueError(
             f"perft takes one state of a game whose players move in turn, its mask of "
-            f"shape ({env.num_actions},); got a mask of shape {mask}"
+            f"shape ({env.num_actions},); got a mask of shape {mask}{view}"
         )

@@ -54,7 +54,8 @@ def random_openings(
         are the same position.
 
     Raises:
-      ValueError: a count below 1, negative plies, or random play that never gets there.
+      ValueError: a count below 1, negative plies, random play that never gets there,
+        or a game whose players move at once.
     """
     if count < 1 or num_plies < 0:
         raise ValueError(
@@ -62,7 +63,13 @@ def random_openings(
             f"openings of {num_plies} plies"
         )
     batch_size = max(256, count)
-    structure = jax.tree.structure(jax.eval_shape(env.init, key))
+    example = jax.eval_shape(env.init, key)
+    if not hasattr(example, "current_player"):
+        raise ValueError(
+            f"in {env.id} both players move at once: take openings of its sequential "
+            f"view, sequential:{env.id}"
+        )
+    structure = jax.tree.structure(example)
     found: _Found = {}
     openings: list[_Opening] = []
     for round_key in jax.random.split(key, _MAX_ROUNDS):

@@ -53,3 +53,8 @@ def test_openings_are_the_same_for_the_same_key():
 def test_openings_that_cannot_be_are_refused(count, num_plies, message):
     with pytest.raises(ValueError, match=message):
         openings_of(count, num_plies)
+
+
+def test_game_whose_players_move_at_once_is_refused():
+    with pytest.raises(ValueError, match="its sequential view, sequential:tron_6x6"):
+        openings_of(4, 2, env=envs.make("tron_6x6"))

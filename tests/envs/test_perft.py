@@ -141,6 +141,9 @@ def test_bad_numbers_are_refused(depth, options, message):
 
 def test_batched_state_is_refused():
     states = jax.vmap(lambda _: THREE.init())(np.arange(3))
+    tron = envs.make("tron_6x6")
+    with pytest.raises(ValueError, match="its sequential view, sequential:tron_6x6"):
+        envs.perft(tron, tron.init(), 2)
     with pytest.raises(ValueError, match=r"one state .* got a mask of shape \(3, 9\)"):
         perft(THREE, states, 2)
 

@@ -53,6 +53,7 @@ def test_options_survive_json():
         ("conect_four", {}, "did you mean 'connect_four'. the games are .*nim, "),
         ("shogi", {}, "unknown game 'shogi': the games are .*nim, "),
         ("", {}, "unknown game ''"),
+        ("hex", {}, "did you mean 'hex_11x11'. the games are"),
         ("go", {}, "and with pgx installed 'pgx:NAME'"),
         (["nim"], {}, r"unknown game \['nim'\]"),
         ("nim", {"heap": 3}, r"no option 'heap'; its options: heaps=\(3, 4, 5\), mis"),
@@ -148,3 +149,17 @@ def test_import_starts_no_backend():
     )
     root = pathlib.Path(envs.__file__).parents[1]
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", [n for n in envs.names(in_turn=True) if ":" not in n])
+def test_names_of_moves_read_in_capitals_unless_case_matters(name):
+    env = envs.make(name)
+    state = env.init()
+    action = int(np.flatnonzero(state.legal_action_mask)[-1])
+    text = env.action_to_text(state, action)
+    assert env.text_to_action(state, text) == action
+    if not env.case_matters:
+        assert env.text_to_action(state, text.swapcase()) == action
+    elif text.swapcase() != text:
+        with pytest.raises(ValueError, match="not a legal move here"):
+            env.text_to_action(state, text.swapcase())
