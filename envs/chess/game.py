@@ -322,10 +322,11 @@ class Chess(ChessGame):
     Planes 0 to 8 promote to rook, bishop and knight, each straight, to the right and to
     the left. The others are the way that a piece goes, a queen's promotion among them:
     9 to 22 along the file (-7 to -1, 1 to 7), 23 to 36 along the rank, 37 to 50 along
-    the rising and 51 to 64 along the falling diagonal, 65 to 72 a knight's jumps. All is
-    seen by the mover: with Black to move the board is turned top to bottom, files stay,
-    so that Black's e7e5 is White's e2e4. pgx numbers them in the same way. Rewards are
-    +1 and -1, or zeros for a draw; `env.ending(state)` says why a game is over.
+    the rising and 51 to 64 along the falling diagonal, 65 to 72 a knight's jumps. All
+    is seen by the mover: with Black to move the board is turned top to bottom, files
+    stay, so that Black's e7e5 is White's e2e4. pgx numbers them in the same way.
+    Rewards are +1 and -1, or zeros for a draw; `env.ending(state)` says why a game is
+    over.
 
     Observation [8, 8, 16] float32, seen by the mover, the farthest rank first: my
     pawns, knights, bishops, rooks, queens, king; the same of the other player; rooks
