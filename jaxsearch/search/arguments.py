@@ -60,17 +60,26 @@ def check_arguments(
             )
 
 
-def check_key(rng_key: Any) -> None:
-    """Raises TypeError for what is not one key, typed or raw."""
+def check_key(rng_key: Any, rows: tuple[int, ...] = ()) -> None:
+    """Raises TypeError for what is not a key, typed or raw, nor one for each row (B,).
+
+    Without rows it must be one key.
+    """
     dtype, shape = getattr(rng_key, "dtype", None), np.shape(rng_key)
     if dtype is not None:
-        is_typed = jnp.issubdtype(dtype, jax.dtypes.prng_key)
-        if (is_typed and shape == ()) or (dtype == jnp.uint32 and len(shape) == 1):
+        if jnp.issubdtype(dtype, jax.dtypes.prng_key):
+            batch = shape
+        elif dtype == jnp.uint32 and shape:
+            batch = shape[:-1]
+        else:
+            batch = None
+        if batch in ((), rows):
             return
     got = repr(rng_key) if dtype is None else f"an array of {dtype} of shape {shape}"
+    or_rows = f", or one for each row, {rows}" if rows else ""
     raise TypeError(
         f"rng_key is {got}, expected one key for the whole batch, such as "
-        "jax.random.key(0)"
+        f"jax.random.key(0){or_rows}"
     )
 
 

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple, Unpack
 import jax
 import jax.numpy as jnp
 import mctx
+import numpy as np
 from jax.typing import ArrayLike
 
+from jaxsearch.search import keys
 from jaxsearch.search.arguments import (
     LARGEST,
     check_arguments,
@@ -95,7 +97,8 @@ def gumbel_policy(
 
     Args:
       params: passed on to `recurrent_fn`: the parameters of a net, or None.
-      rng_key: a key of `jax.random.key`; consumed.
+      rng_key: a key of `jax.random.key`, consumed; or one for each row [B], so that
+        what a row draws does not depend on the others. The model gets such keys, too.
       root: `mctx.RootFnOutput`: prior_logits [B, A], value [B] in the view of the
         player to move, embedding [B, ...], such as the states of a game.
       recurrent_fn: `(params, key, action [B], embedding)` to
@@ -124,8 +127,8 @@ def gumbel_policy(
     Raises:
       ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
     """
-    check_key(rng_key)
     root = root_of_arrays(root)
+    check_key(rng_key, np.shape(root.value))
     check_arguments(root, num_simulations, invalid_actions, max_depth)
     check_options(root, num_simulations, options)
     check_count("max_num_considered_actions", max_num_considered_actions)
@@ -133,12 +136,12 @@ def gumbel_policy(
     max_num_considered_actions = int(max_num_considered_actions)
     check_numbers(gumbel_scale=(gumbel_scale, 0, LARGEST))
     gumbel_scale = per_row("gumbel_scale", gumbel_scale, root)
-    search_key, gumbel_key = jax.random.split(rng_key)
+    search_key, gumbel_key = keys.split(rng_key, 2)
     prior_probs, failed = root_priors(root, invalid_actions, None)
     legal = prior_probs > 0
     logits = jnp.asarray(root.prior_logits)
     logits = logits.astype(jnp.result_type(logits, jnp.bfloat16))
-    noise = jax.random.gumbel(gumbel_key, logits.shape, logits.dtype)
+    noise = keys.draw(_gumbel_like, gumbel_key, logits)
     logits = logits.astype(prior_probs.dtype)
     # Legal actions of the lowest logit are still ahead of the illegal ones.
     logits = jnp.maximum(logits, jnp.finfo(logits.dtype).min / 4)
@@ -193,6 +196,10 @@ def gumbel_policy(
         action_weights=tree.or_fallback(weights),
         search_tree=tree,
     )
+
+
+def _gumbel_like(key, logits):
+    return jax.random.gumbel(key, logits.shape, logits.dtype)
 
 
 class _Halving(NamedTuple):

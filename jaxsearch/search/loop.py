@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from jaxsearch.search import memory, stopping
+from jaxsearch.search import keys, memory, stopping
 from jaxsearch.search.arguments import check_arguments
 from jaxsearch.search.expand import (
     Roots,
@@ -82,7 +82,8 @@ def search(
 
     Args:
       params: passed on to `recurrent_fn`.
-      rng_key: consumed; simulation i gets the key that mctx would give it.
+      rng_key: consumed; simulation i gets the key that mctx would give it. With keys
+        [B], one for each row, the model gets keys [B].
       root: mctx's root: prior_logits [B, A], value [B], embedding [B, ...].
       recurrent_fn: mctx's model: `(params, key, action [B], embedding)` to
         `(mctx.RecurrentFnOutput, embedding)`. A discount of exactly 0 ends the game:
@@ -146,8 +147,11 @@ def search(
         refill_terminals=options.get("refill_terminals", False),
         start=start,
     )
-    rows = roots, options.get("tree"), limits, row_parameters, not_counted
-    return over_rows(run, (params, rng_key), rows, like=roots.prior_probs)
+    whole, rows = (params, rng_key), ()
+    if keys.is_for_each_row(rng_key):
+        whole, rows = (params,), (rng_key,)
+    rows += roots, options.get("tree"), limits, row_parameters, not_counted
+    return over_rows(run, whole, rows, like=roots.prior_probs)
 
 
 def memory_estimate(
@@ -315,7 +319,7 @@ def _search(
         return jax.lax.while_loop(lambda carry: jnp.any(carry[2]), step, carry)[:2]
 
     def simulate(state):
-        key, _, expand_key = jax.random.split(state.key, 3)
+        key, _, expand_key = keys.split(state.key, 3)
         state = state._replace(key=key)
         descent = go_down(state)
         if refill_terminals:

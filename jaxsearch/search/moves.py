@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxsearch.search import keys
 from jaxsearch.search.arguments import LARGEST, check_numbers, check_row_shape
 
 NO_ACTION = -1
@@ -20,7 +21,8 @@ def sample_action(
     Computed in logarithms, so every temperature from 0 to infinity is safe: 0 takes the
     highest weight (the key decides between equals), infinity chooses evenly among the
     actions with a weight. An action of weight 0, or of one that is not finite, is never
-    chosen; a row without any weight gives `NO_ACTION`. The key is consumed.
+    chosen; a row without any weight gives `NO_ACTION`. The key, or those of the rows
+    [B], are consumed.
 
     Args:
       action_weights: [B, A], not negative; they need not sum to 1.
@@ -38,7 +40,7 @@ def sample_action(
         )
     check_temperature(temperature, action_weights.shape[:1])
     logits = action_log_probs(action_weights, temperature)
-    action = jax.random.categorical(key, logits).astype(jnp.int32)
+    action = keys.draw(jax.random.categorical, key, logits).astype(jnp.int32)
     return jnp.where(jnp.any(_has_weight(action_weights), axis=-1), action, NO_ACTION)
 
 

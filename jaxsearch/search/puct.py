@@ -18,6 +18,7 @@ import mctx
 import numpy as np
 from jax.typing import ArrayLike
 
+from jaxsearch.search import keys
 from jaxsearch.search.arguments import (
     LARGEST,
     TINY,
@@ -84,7 +85,8 @@ def puct_policy(
 
     Args:
       params: passed on to `recurrent_fn`: the parameters of a net, or None.
-      rng_key: a key of `jax.random.key`; consumed.
+      rng_key: a key of `jax.random.key`, consumed; or one for each row [B], so that
+        what a row draws does not depend on the others. The model gets such keys, too.
       root: `mctx.RootFnOutput`: prior_logits [B, A], value [B] in the view of the
         player to move, embedding [B, ...], such as the states of a game.
       recurrent_fn: `(params, key, action [B], embedding)` to
@@ -134,8 +136,8 @@ def puct_policy(
     Raises:
       ValueError: see `jaxsearch.search.loop.search`; or for a number out of range.
     """
-    check_key(rng_key)
     root = root_of_arrays(root)
+    check_key(rng_key, np.shape(root.value))
     check_arguments(root, num_simulations, invalid_actions, max_depth, root_prior_probs)
     num_simulations = int(num_simulations)
     check_numbers(
@@ -163,7 +165,7 @@ def puct_policy(
         pb_c_base=pb_c_base,
         forced_playouts=forced_playouts,
     )
-    action_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
+    action_key, dirichlet_key, search_key = keys.split(rng_key, 3)
     root, root_prior_probs = for_self_play(
         dirichlet_key,
         root,

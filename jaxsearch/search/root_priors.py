@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import mctx
 from jax.typing import ArrayLike
 
+from jaxsearch.search import keys
 from jaxsearch.search.arguments import MOST_VALUE
 from jaxsearch.search.moves import action_log_probs
 
@@ -74,16 +75,18 @@ def for_self_play(
         legal = root_prior_probs > 0
         if total is not None:
             alpha = total / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
-        noise = jax.random.dirichlet(key, jnp.broadcast_to(alpha, logits.shape))
+        alpha = jnp.broadcast_to(alpha, logits.shape)
+        noise = keys.draw(jax.random.dirichlet, key, alpha)
         noise = jnp.where(legal, noise, 0)
         tiny = jnp.finfo(noise.dtype).tiny
         noise = noise / jnp.maximum(jnp.sum(noise, axis=-1, keepdims=True), tiny)
         return root, (1 - fraction) * root_prior_probs + fraction * noise
-    if jnp.ndim(alpha) == 0:  # as mctx draws it
+    if jnp.ndim(alpha) == 0 and not keys.is_for_each_row(key):  # as mctx draws it
         alpha = jnp.full(logits.shape[-1:], alpha)
+        noise = jax.random.dirichlet(key, alpha, logits.shape[:-1])
     else:
         alpha = jnp.broadcast_to(alpha, logits.shape)
-    noise = jax.random.dirichlet(key, alpha, logits.shape[:-1])
+        noise = keys.draw(jax.random.dirichlet, key, alpha)
     if invalid_actions is not None:  # whose logits may be anything
         illegal = jnp.asarray(invalid_actions).astype(bool) & ~jnp.isfinite(logits)
         logits = jnp.where(illegal, jnp.finfo(logits.dtype).min, logits)

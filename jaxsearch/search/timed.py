@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 
+from jaxsearch.search import keys
 from jaxsearch.search.arguments import check_count, check_numbers
 
 
@@ -132,7 +133,7 @@ class TimedSearch:
         )
         now = self._clock()
         while made + self._chunk <= most and now + self._slowest < begin + seconds:
-            rng_key, key = jax.random.split(rng_key)
+            rng_key, key = keys.split(rng_key, 2)
             tree = output.search_tree
             output = jax.block_until_ready(
                 self._go_on(params, key, root, invalid_actions, tree)

@@ -214,7 +214,7 @@ def test_options_of_puct_are_looked_at_before_the_search(options, error, parts):
         (None, "None"),
         (3, "3"),
         (np.ones(2), "an array of float64 of shape (2,)"),
-        (np.zeros((3, 2), np.uint32), "an array of uint32 of shape (3, 2)"),
+        (np.zeros((4, 2), np.uint32), "an array of uint32 of shape (4, 2)"),
         (jax.random.split(jax.random.key(0)), "an array of key<fry> of shape (2,)"),
     ],
     ids=["none", "number", "floats", "raw keys", "keys"],
