@@ -48,7 +48,13 @@ from jaxsearch.learn.metrics import check_finite, measure, plot_curves
 from jaxsearch.learn.programs import Programs, TrainingState, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
-from jaxsearch.learn.settings import Settings, flag, learning_rate_scale, read_options
+from jaxsearch.learn.settings import (
+    Settings,
+    flag,
+    learning_rate_scale,
+    read_options,
+    window,
+)
 from jaxsearch.program import finish, one_line
 from jaxsearch.search.two_player import EvaluateFn
 
@@ -91,6 +97,8 @@ class Config(Settings):
     """Residual blocks of the resnet, or hidden layers of the mlp."""
     dtype: str = "float32"
     """What the net computes in: float32 or bfloat16."""
+    value_head: str = "scalar"
+    """scalar, the expected result; or wdl, the chances of a win, a draw and a loss."""
 
     @property
     def folder(self) -> str:
@@ -151,6 +159,7 @@ def make_agent(config: Config, *, copies: int = 2) -> Agent:
                 width=config.width,
                 depth=depth,
                 dtype=config.dtype,
+                value_head=config.value_head,
                 rngs=nnx.Rngs(jax.random.key(config.seed)),
             )
         )
@@ -159,11 +168,12 @@ def make_agent(config: Config, *, copies: int = 2) -> Agent:
     graphdef, state = make_net(config.depth)
 
     def net(params, observations):
-        return nnx.merge(graphdef, params)(observations)
+        return nnx.merge(graphdef, params).predict(observations)
 
     def evaluate(params, key, states):
         del key
-        return net(params, jax.vmap(env.observe)(states))
+        told = net(params, jax.vmap(env.observe)(states))
+        return told.prior_logits, told.value
 
     params = nnx.to_pure_dict(state)
     return Agent(config=config, env=env, params=params, net=net, evaluate=evaluate)
@@ -234,7 +244,9 @@ def prepare(config: Config) -> tuple[RunFolder, Agent, Programs]:
     with folder.naming_config() if config.resume else contextlib.nullcontext():
         agent = make_agent(config, copies=memory.COPIES)
         programs = make_programs(config, agent.env, agent.net, agent.evaluate)
-        memory.check(memory.of_run(config, programs, agent.net, agent.params))
+        memory.check(
+            memory.of_run(config, agent.env, programs, agent.net, agent.params)
+        )
     return folder, agent, programs
 
 
@@ -277,20 +289,23 @@ def train(
             console.print(f"warning: {line}", soft_wrap=True)
 
         # Compiled before the clock starts, and once for the whole run.
-        outcomes = jax.eval_shape(programs.play, average, state)[1]
-        scale = jnp.float32(1)
-        play = programs.play.lower(average, state).compile()
-        learn = programs.learn.lower(average, state, outcomes, scale).compile()
+        scale, newest = jnp.float32(1), jnp.int32(config.positions)
+        drawable = jax.eval_shape(programs.play, average, state, newest)[1]
+        play = programs.play.lower(average, state, newest).compile()
+        learn = programs.learn.lower(average, state, drawable, scale).compile()
         console.print(f"set up in {time.monotonic() - began:.0f} s")
 
         while (share := config.share_done(state)) < 1 and not interruption.signal_name:
             began = time.monotonic()
-            state, outcomes, counts = play(average, state)
+            played = (int(state.iteration) + 1) * config.games * config.plies
+            newest = jnp.int32(window(config, played))
+            state, drawable, counts = play(average, state, newest)
             losses = None
-            if int(jnp.sum(outcomes.known)) >= config.batch:
-                scale = jnp.float32(learning_rate_scale(share, int(state.updates)))
+            if int(drawable.count) >= config.batch:
+                updates = int(state.updates)
+                scale = jnp.float32(learning_rate_scale(config, share, updates))
                 for _ in range(config.updates):
-                    average, state, losses = learn(average, state, outcomes, scale)
+                    average, state, losses = learn(average, state, drawable, scale)
             jax.block_until_ready(average)
             took = time.monotonic() - began
             state = dataclasses.replace(state, seconds=state.seconds + took)

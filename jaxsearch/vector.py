@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsearch import keys
+
 _WORD = 32  # actions that are counted together
 
 PolicyFn = Callable[[jax.Array, Any], jax.Array]
@@ -101,17 +103,21 @@ def random_actions(key: jax.Array, states: Any) -> jax.Array:
     """A legal action [B] int32 for each state, all equally likely; 0 if finished.
 
     Where all players choose at once it is a joint action [B, P] for each state, every
-    player's being drawn alone. The key is consumed; one number a state and player is
-    drawn from it, however many actions the game has.
+    player's being drawn alone. The key, or those of the rows [B], are consumed; one
+    number a state and player is drawn, however many actions the game has.
 
     Args:
       states: batched states [B] of a game.
     """
     mask = states.legal_action_mask
-    share = jax.random.uniform(key, mask.shape[:-1])
+    share = keys.draw(_share_of, key, mask)
     if mask.ndim == 2:
         return _legal_at(share, mask)
     return jax.vmap(_legal_at, 1, 1)(share, mask)
+
+
+def _share_of(key: jax.Array, mask: jax.Array) -> jax.Array:
+    return jax.random.uniform(key, mask.shape[:-1])
 
 
 def _legal_at(share: jax.Array, mask: jax.Array) -> jax.Array:

@@ -22,8 +22,8 @@ All arrays of a net are parameters: there are no statistics, no modes, no random
 """
 
 from nets.mlp import MLP
-from nets.net import Net
+from nets.net import Net, Prediction
 from nets.registry import make, names
 from nets.resnet import ResNet
 
-__all__ = ["MLP", "Net", "ResNet", "make", "names"]
+__all__ = ["MLP", "Net", "Prediction", "ResNet", "make", "names"]

@@ -24,10 +24,11 @@ class MLP(Net):
         depth: int = 2,
         residual: bool = False,
         dtype: str = "float32",
+        value_head: str = "scalar",
         rngs: nnx.Rngs,
     ):
         super().__init__(
-            observation_shape, num_actions, dtype, width=width, depth=depth
+            observation_shape, num_actions, dtype, value_head, width=width, depth=depth
         )
         self.residual = bool(residual)
         he = nnx.initializers.he_normal()
@@ -41,7 +42,7 @@ class MLP(Net):
         self.first = dense(math.prod(self.observation_shape), width, he)
         self.layers = nnx.List([dense(width, width, later) for _ in range(depth - 1)])
         self.policy_out = dense(width, self.num_actions, output_init)
-        self.value_out = dense(width, 1, output_init)
+        self.value_out = dense(width, self.num_value_outputs, output_init)
 
     def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         x = self.first(flat(x))
@@ -49,4 +50,4 @@ class MLP(Net):
             y = layer(nnx.relu(x))
             x = x + y if self.residual else y
         x = nnx.relu(x)
-        return self.policy_out(x), self.value_out(x)[:, 0]
+        return self.policy_out(x), self.value_out(x)

@@ -3,6 +3,7 @@
 import abc
 import math
 import operator
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +11,23 @@ from flax import nnx
 
 DTYPES = ("float32", "bfloat16")
 
+# What the value head says: the expected result through tanh, or the chances of a win,
+# a draw and a loss through softmax.
+VALUE_HEADS = {"scalar": 1, "wdl": 3}
+
 # Output layers start small: priors near uniform and values near zero, so that the first
 # games of self-play lean on the search and not on chance.
 output_init = nnx.initializers.variance_scaling(0.01, "fan_in", "truncated_normal")
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prediction:
+    """What a net says about positions [B]."""
+
+    prior_logits: jax.Array  # [B, A] float32, unmasked
+    value: jax.Array  # [B] float32 in [-1, 1]: expected result for the player to move
+    outcome_logits: jax.Array | None  # [B, 3] float32: win, draw, loss; of head "wdl"
 
 
 class Net(nnx.Module):
@@ -27,6 +42,7 @@ class Net(nnx.Module):
         observation_shape: tuple[int, ...],
         num_actions: int,
         dtype: str,
+        value_head: str,
         **sizes: int,
     ):
         """Keeps the shapes and refuses sizes that are not positive integers."""
@@ -41,17 +57,24 @@ class Net(nnx.Module):
                 f"unknown dtype {dtype!r}: a net computes in one of {', '.join(DTYPES)}"
             )
         self.dtype = jnp.dtype(dtype)
+        if value_head not in VALUE_HEADS:
+            raise ValueError(
+                f"unknown value_head {value_head!r}: choose one of "
+                f"{', '.join(VALUE_HEADS)}"
+            )
+        self.num_value_outputs = VALUE_HEADS[value_head]
 
     def __call__(self, observations: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Evaluates positions: prior_logits [B, A] and value [B], see `predict`."""
+        told = self.predict(observations)
+        return told.prior_logits, told.value
+
+    def predict(self, observations: jax.Array) -> Prediction:
         """Evaluates positions.
 
         Args:
           observations: [B, *observation_shape], bool or any number type, seen by the
             player to move.
-
-        Returns:
-          prior_logits [B, A] float32, unmasked, and value [B] float32 in [-1, 1], the
-          expected result for the player to move.
 
         Raises:
           ValueError: observations of another shape.
@@ -63,15 +86,22 @@ class Net(nnx.Module):
                 f"for [{expected}]: pass a batch of observations of its own game"
             )
         prior_logits, value = self.evaluate(observations.astype(self.dtype))
-        return (
-            prior_logits.astype(jnp.float32),
-            jnp.tanh(value.astype(jnp.float32)),
+        prior_logits, value = (x.astype(jnp.float32) for x in (prior_logits, value))
+        if self.num_value_outputs == 1:
+            return Prediction(
+                prior_logits=prior_logits,
+                value=jnp.tanh(value[:, 0]),
+                outcome_logits=None,
+            )
+        win, _, loss = jnp.unstack(jax.nn.softmax(value, axis=-1), axis=-1)
+        return Prediction(
+            prior_logits=prior_logits, value=win - loss, outcome_logits=value
         )
 
     @abc.abstractmethod
     def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Maps x [B, *observation_shape] to prior_logits [B, A] and value [B] before
-        tanh, both in the compute dtype."""
+        """Maps x [B, *observation_shape] to prior_logits [B, A] and the outputs of the
+        value head [B, num_value_outputs], both in the compute dtype."""
 
 
 def flat(x: jax.Array) -> jax.Array:

@@ -41,12 +41,14 @@ class ResNet(Net):
         value_channels: int = 2,
         value_width: int = 64,
         dtype: str = "float32",
+        value_head: str = "scalar",
         rngs: nnx.Rngs,
     ):
         super().__init__(
             observation_shape,
             num_actions,
             dtype,
+            value_head,
             width=width,
             depth=depth,
             policy_channels=policy_channels,
@@ -88,7 +90,9 @@ class ResNet(Net):
         )
         self.value_conv = conv(width, value_channels, (1, 1), kernel_init=he)
         self.value_hidden = dense(cells * value_channels, value_width, kernel_init=he)
-        self.value_out = dense(value_width, 1, kernel_init=output_init)
+        self.value_out = dense(
+            value_width, self.num_value_outputs, kernel_init=output_init
+        )
 
     def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         x = self.stem(x)
@@ -99,4 +103,4 @@ class ResNet(Net):
         policy = flat(nnx.relu(self.policy_conv(x)))
         value = flat(nnx.relu(self.value_conv(x)))
         value = nnx.relu(self.value_hidden(value))
-        return self.policy_out(policy), self.value_out(value)[:, 0]
+        return self.policy_out(policy), self.value_out(value)

@@ -10,7 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = ("benchmarks", "envs", "evaluate", "jaxsearch", "nets", "tests", "train")
-FREE = (*sys.stdlib_module_names, "jaxsearch.backend", "jaxsearch.vector")
+FREE = (
+    *sys.stdlib_module_names,
+    *("jaxsearch.backend", "jaxsearch.keys", "jaxsearch.vector"),
+)
 
 # What a folder may import, besides FREE and itself. "*" is every other library.
 ALLOWED = {

@@ -1,14 +1,25 @@
 """Learning: one gradient step towards the search's policy and the games' results."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from jaxsearch.learn.replay import Plies
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """Positions [B] and what the net is to say about them."""
+
+    observation: jax.Array  # [B, *observation_shape], view of the player to move
+    legal_action_mask: jax.Array  # [B, A] bool
+    policy_target: jax.Array  # [B, A] float32, sums to 1
+    outcome: jax.Array  # [B] float32: return of the game, mover's view
+    search_value: jax.Array  # [B] float32: value of the search's root, mover's view
 
 
 @jax.tree_util.register_dataclass
@@ -22,11 +33,22 @@ class Losses:
     total: jax.Array
 
 
-NetFn = Callable[[Any, jax.Array], tuple[jax.Array, jax.Array]]
-"""`(params, observations [B, ...]) -> (prior_logits [B, A], value [B])`."""
+class Prediction(Protocol):
+    """What a net says about positions [B]."""
+
+    @property
+    def prior_logits(self) -> jax.Array: ...  # [B, A] float32, unmasked
+    @property
+    def value(self) -> jax.Array: ...  # [B] float32 in [-1, 1]
+    @property
+    def outcome_logits(self) -> jax.Array | None: ...  # [B, 3]: win, draw, loss
 
 
-def augment(key: jax.Array, plies: Plies, symmetries: Any) -> Plies:
+NetFn = Callable[[Any, jax.Array], Prediction]
+"""`(params, observations [B, ...]) -> Prediction`."""
+
+
+def augment(key: jax.Array, batch: Batch, symmetries: Any) -> Batch:
     """Shows each position [B] under a symmetry of the game drawn at random.
 
     Observation, mask and policy go together; values do not change.
@@ -35,7 +57,7 @@ def augment(key: jax.Array, plies: Plies, symmetries: Any) -> Plies:
       symmetries: the game's `cells` [S, num_cells] and `actions` [S, A], see
         docs/add_a_game.md.
     """
-    batch_size = plies.player.shape[0]
+    batch_size = batch.outcome.shape[0]
     number = jax.random.randint(key, (batch_size,), 0, len(symmetries.cells))
     cells = jnp.asarray(symmetries.cells)[number]
     actions = jnp.asarray(symmetries.actions)[number]
@@ -44,16 +66,12 @@ def augment(key: jax.Array, plies: Plies, symmetries: Any) -> Plies:
         return jax.vmap(lambda row, i: row[i])(rows, index)
 
     num_cells = symmetries.cells.shape[1]
-    boards = plies.observation.reshape(batch_size, num_cells, -1)
-    return Plies(
-        observation=permute(boards, cells).reshape(plies.observation.shape),
-        legal_action_mask=permute(plies.legal_action_mask, actions),
-        policy_target=permute(plies.policy_target, actions),
-        search_value=plies.search_value,
-        player=plies.player,
-        rewards=plies.rewards,
-        terminated=plies.terminated,
-        truncated=plies.truncated,
+    boards = batch.observation.reshape(batch_size, num_cells, -1)
+    return dataclasses.replace(
+        batch,
+        observation=permute(boards, cells).reshape(batch.observation.shape),
+        legal_action_mask=permute(batch.legal_action_mask, actions),
+        policy_target=permute(batch.policy_target, actions),
     )
 
 
@@ -68,48 +86,75 @@ def value_targets(
     return (1 - search_value_share) * outcome + search_value_share * search_value
 
 
+def outcome_targets(
+    outcome: jax.Array, search_value: jax.Array, search_value_share: float
+) -> jax.Array:
+    """Probabilities [B, 3] of a win, a draw and a loss, mixed in the same way.
+
+    A value v between a loss and a win stands for the two outcomes nearest to it, so
+    that their mean is v: a draw, and a win or a loss.
+    """
+
+    def of_value(value):
+        value = jnp.clip(value, -1, 1)
+        parts = jnp.maximum(value, 0), 1 - jnp.abs(value), jnp.maximum(-value, 0)
+        return jnp.stack(parts, axis=-1)
+
+    share = search_value_share
+    return (1 - share) * of_value(outcome) + share * of_value(search_value)
+
+
 def losses(
-    net: NetFn, params: Any, plies: Plies, value_target: jax.Array, value_weight: float
+    net: NetFn,
+    params: Any,
+    batch: Batch,
+    *,
+    value_weight: float,
+    search_value_share: float,
 ) -> Losses:
     """The losses of positions [B] against their targets.
 
-    Illegal actions take no part: their logits are masked before the softmax.
+    Illegal actions take no part: their logits are masked before the softmax. A net with
+    `outcome_logits` learns the chances of a win, a draw and a loss by cross-entropy,
+    any other its value by squared error.
 
     Args:
-      value_target: [B], from the view of the player to move.
       value_weight: weight of the value loss in the total.
+      search_value_share: see `value_targets`.
     """
-    prior_logits, value = net(params, plies.observation)
-    lowest = jnp.finfo(prior_logits.dtype).min
-    masked_logits = jnp.where(plies.legal_action_mask, prior_logits, lowest)
+    told = net(params, batch.observation)
+    lowest = jnp.finfo(told.prior_logits.dtype).min
+    masked_logits = jnp.where(batch.legal_action_mask, told.prior_logits, lowest)
     log_prior = jax.nn.log_softmax(masked_logits, axis=-1)
-    target = plies.policy_target
+    target = batch.policy_target
     policy = jnp.mean(-jnp.sum(jnp.where(target > 0, target * log_prior, 0), axis=-1))
     entropy = jnp.mean(jnp.sum(jax.scipy.special.entr(target), axis=-1))
-    value_loss = jnp.mean(jnp.square(value - value_target))
+    mixed = batch.outcome, batch.search_value, search_value_share
+    squared_error = jnp.mean(jnp.square(told.value - value_targets(*mixed)))
+    value_loss = squared_error
+    if told.outcome_logits is not None:
+        log_probs = jax.nn.log_softmax(told.outcome_logits, axis=-1)
+        value_loss = jnp.mean(-jnp.sum(outcome_targets(*mixed) * log_probs, axis=-1))
     return Losses(
         policy=policy,
         policy_divergence=policy - entropy,
-        value=value_loss,
+        value=squared_error,
         total=policy + value_weight * value_loss,
     )
 
 
 def update(
-    net: NetFn,
     optimizer: optax.GradientTransformation,
+    loss_fn: Callable[[Any], Losses],
     params: Any,
     opt_state: optax.OptState,
-    plies: Plies,
-    value_target: jax.Array,
     *,
-    value_weight: float,
     learning_rate_scale: jax.Array,
 ) -> tuple[Any, optax.OptState, Losses]:
     """One step of the optimizer; its updates are scaled by `learning_rate_scale`."""
 
     def total_loss(params):
-        result = losses(net, params, plies, value_target, value_weight)
+        result = loss_fn(params)
         return result.total, result
 
     gradients, result = jax.grad(total_loss, has_aux=True)(params)

@@ -34,7 +34,7 @@ def of_net(make: Callable[[int], Any], depth: int, copies: int) -> Held:
 
 
 def of_run(
-    settings: Settings, programs: Programs, net: NetFn, params: Any
+    settings: Settings, env: Any, programs: Programs, net: NetFn, params: Any
 ) -> list[Held]:
     """The parts of a run that grow with its settings."""
     try:
@@ -43,14 +43,14 @@ def of_run(
     except TreeTooLargeError as error:
         raise ValueError(f"{error}; lower --games or --simulations") from None
     rows = max(settings.batch, settings.games)
-    example = state.replay.plies.observation
-    observations = jax.ShapeDtypeStruct((rows, *example.shape[2:]), example.dtype)
+    one = jax.eval_shape(lambda key: env.observe(env.init(key)), jax.random.key(0))
+    observations = jax.ShapeDtypeStruct((rows, *one.shape), one.dtype)
     computed = jax.make_jaxpr(net)(params, observations).eqns
     layers = [_size(out.aval) for step in computed for out in step.outvars]
     return [
         _of_params(_size(params) * COPIES),
         Held("the replay", _size(state.replay), "--positions, --games or --plies"),
-        Held("the games", _size(state.states), "--games"),
+        Held("the games", _size(state.games), "--games"),
         Held("the search trees", _size(trees), "--games or --simulations"),
         Held("one layer of the net", max(layers), "--batch, --games or --width"),
     ]

@@ -29,7 +29,9 @@ def measure(
     Losses and shares are None where nothing was learned and no game ended.
     """
     counts = jax.tree.map(int, counts)
-    evaluations = counts.plies * (settings.simulations + 1)
+    fast = counts.plies - counts.full_searches
+    evaluations = counts.full_searches * settings.simulations + counts.plies
+    evaluations += fast * settings.fast_simulations
 
     def loss(name):
         return None if losses is None else float(getattr(losses, name))
@@ -41,7 +43,7 @@ def measure(
         "iteration": int(state.iteration),
         "seconds": float(state.seconds),
         "positions": int(state.iteration) * counts.plies,
-        "games": int(state.games),
+        "games": int(state.finished),
         "updates": int(state.updates),
         "loss": loss("total"),
         "policy": loss("policy"),
@@ -51,6 +53,10 @@ def measure(
         "first_wins": share(counts.wins_first),
         "second_wins": share(counts.wins_second),
         "draws": share(counts.draws),
+        "resigned": share(counts.resigned),
+        "false_resignations": (
+            counts.wrongly / counts.gave_up if counts.gave_up else None
+        ),
         "games_per_second": counts.games / took,
         "evaluations_per_second": evaluations / took,
     }

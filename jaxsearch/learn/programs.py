@@ -13,9 +13,10 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsearch.learn import learner, replay, self_play
 from jaxsearch.learn.learner import NetFn
+from jaxsearch.learn.packing import Packing
+from jaxsearch.learn.searches import make_resignation, make_searches
 from jaxsearch.learn.settings import Settings
 from jaxsearch.search import two_player_model
-from jaxsearch.search.policy_names import policy_named
 from jaxsearch.search.two_player import EvaluateFn
 
 
@@ -27,23 +28,34 @@ class TrainingState:
     params: Any
     opt_state: optax.OptState
     replay: replay.Replay
-    states: Any  # [B] of the game: the games that are being played
+    games: self_play.Games  # [B], that are being played
     key: jax.Array
     iteration: jax.Array  # [] int32
     updates: jax.Array  # [] int32: learning steps taken
-    games: jax.Array  # [] int32: games finished
+    finished: jax.Array  # [] int32: games finished
     seconds: jax.Array  # [] float32: time spent in iterations
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawable:
+    """What the replay holds for the learning steps of an iteration."""
+
+    found: replay.Returns
+    weights: jax.Array  # [L, B] float32
+    count: jax.Array  # [] int32: positions that may be drawn
 
 
 class Programs(NamedTuple):
     """The compiled parts of a run; `average` are the averaged parameters.
 
     start(params) -> state
-    play(average, state) -> (state, outcomes, counts): moves in all games
-    learn(average, state, outcomes, learning_rate_scale) -> (average, state, losses)
+    play(average, state, window) -> (state, drawable, counts): moves in all games
+    learn(average, state, drawable, learning_rate_scale) -> (average, state, losses)
     search_trees(params, state) -> the trees of a move in all games, for their size
 
-    play consumes the state, learn the average and the state.
+    play consumes the state, learn the average and the state. `window` is the number of
+    positions, the newest, that are learned from.
     """
 
     start: Any
@@ -59,27 +71,14 @@ def make_programs(
 
     Args:
       env: the game.
-      net: `(params, observations [B, ...]) -> (prior_logits [B, A], value [B])`.
+      net: `(params, observations [B, ...]) -> Prediction`.
       evaluate: the same for states, as `two_player_model` takes it.
     """
     model = two_player_model(env, evaluate)
-    policy = policy_named(settings.search)
-    options = {"temperature": settings.temperature} if "puct" in settings.search else {}
-    optimizer = optax.chain(
-        optax.clip_by_global_norm(1.0),
-        optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay),
-    )
-
-    def search(params, key, root, recurrent_fn, invalid_actions):
-        return policy(
-            params,
-            key,
-            root,
-            recurrent_fn,
-            settings.simulations,
-            invalid_actions,
-            **options,
-        )
+    searches = make_searches(settings)
+    resignation = make_resignation(settings)
+    optimizer = make_optimizer(settings)
+    packing = Packing(env)
 
     # Each device plays its own games and waits for no other inside a search.
     mesh = jax.make_mesh(
@@ -101,84 +100,113 @@ def make_programs(
             replay=dataclasses.replace(
                 place(kept, everywhere), plies=place(kept.plies, by_ply_and_game)
             ),
-            states=place(state.states, by_game),
+            games=place(state.games, by_game),
         )
 
     @functools.partial(
         jax.shard_map,
         mesh=mesh,
-        in_specs=(everywhere, everywhere, by_game),
+        in_specs=(everywhere, by_game, everywhere),
         out_specs=(by_game, by_ply_and_game, everywhere),
         check_vma=False,  # mctx's searches do not pass the check
     )
-    def play_games(params, key, states):
-        key = jax.random.fold_in(key, jax.lax.axis_index("games"))
-        states, plies, counts = self_play.play(
+    def play_games(params, games, full):
+        games, plies, counts = self_play.play(
             env,
             model,
-            search,
+            searches,
             params,
-            key,
-            states,
-            num_plies=settings.plies,
+            games,
+            full,
             opening_plies=settings.opening_plies,
+            resignation=resignation,
+            reuse_tree=settings.reuse_tree,
         )
-        return states, plies, jax.lax.psum(counts, "games")
+        return games, plies, jax.lax.psum(counts, "games")
 
     @jax.jit
     def start(params) -> TrainingState:
-        key, start_key = jax.random.split(jax.random.key(settings.seed))
-        states = self_play.start_games(
-            env, start_key, settings.games, settings.opening_plies
+        key, rows_key = jax.random.split(jax.random.key(settings.seed))
+        games = self_play.start_games(
+            env,
+            jax.random.split(rows_key, settings.games),
+            opening_plies=settings.opening_plies,
+            play_on_share=resignation.play_on_share if resignation else 0.0,
         )
-        plies = jax.eval_shape(play_games, params, key, states)[1]
+        full = jnp.ones(settings.plies, bool)
+        plies = jax.eval_shape(play_games, params, games, full)[1]
         state = TrainingState(
             params=params,
             opt_state=optimizer.init(params),
             replay=replay.empty_replay(plies, settings.positions, settings.plies),
-            states=states,
+            games=games,
             key=key,
             iteration=jnp.int32(0),
             updates=jnp.int32(0),
-            games=jnp.int32(0),
+            finished=jnp.int32(0),
             seconds=jnp.float32(0),
         )
         return placed(state)
 
     @functools.partial(jax.jit, donate_argnames="state")
-    def play(average, state: TrainingState):
-        key, play_key = jax.random.split(state.key)
-        states, plies, counts = play_games(average, play_key, state.states)
+    def play(average, state: TrainingState, window):
+        key, full_key = jax.random.split(state.key)
+        share = settings.full_share if settings.fast_simulations else 1.0
+        full = jax.random.uniform(full_key, (settings.plies,)) < share
+        games, plies, counts = play_games(average, state.games, full)
         state = dataclasses.replace(
             state,
             replay=replay.insert(state.replay, plies),
-            states=states,
+            games=games,
             key=key,
             iteration=state.iteration + 1,
-            games=state.games + counts.games,
+            finished=state.finished + counts.games,
         )
-        outcomes = place(replay.outcomes(state.replay), everywhere)
-        return placed(state), outcomes, counts
+        found = replay.returns(state.replay, bootstrap_plies=settings.bootstrap_plies)
+        rows = -(-window // settings.games)
+        weights = replay.weights(state.replay, found, rows, settings.surprise_share)
+        drawable = Drawable(
+            found=found, weights=weights, count=jnp.sum(weights > 0, dtype=jnp.int32)
+        )
+        return placed(state), place(drawable, everywhere), counts
 
     # One step a call: on the CPU the gradient of a convolution is about a hundred
     # times slower inside a loop of XLA's than outside.
     @functools.partial(jax.jit, donate_argnames=("average", "state"))
-    def learn(average, state: TrainingState, outcomes, learning_rate_scale):
+    def learn(average, state: TrainingState, drawable: Drawable, learning_rate_scale):
         key, sample_key, symmetry_key = jax.random.split(state.key, 3)
-        plies, result = replay.sample(
-            sample_key, state.replay, outcomes, settings.batch
+        plies, outcome = replay.sample(
+            sample_key,
+            state.replay,
+            drawable.found,
+            drawable.weights,
+            settings.batch,
+            most_of_game=settings.most_of_game,
         )
-        plies, result = place((plies, result), by_game)
+        states = jax.vmap(packing.unpack)(plies.position)
+        batch = learner.Batch(
+            observation=jax.vmap(env.observe)(states),
+            legal_action_mask=states.legal_action_mask,
+            policy_target=plies.policy_target,
+            outcome=outcome,
+            search_value=plies.course.search_value,
+        )
+        batch = learner.augment(symmetry_key, place(batch, by_game), env.symmetries)
+
+        def loss_fn(params):
+            return learner.losses(
+                net,
+                params,
+                batch,
+                value_weight=settings.value_weight,
+                search_value_share=settings.search_value_share,
+            )
+
         params, opt_state, losses = learner.update(
-            net,
             optimizer,
+            loss_fn,
             state.params,
             state.opt_state,
-            learner.augment(symmetry_key, plies, env.symmetries),
-            learner.value_targets(
-                result, plies.search_value, settings.search_value_share
-            ),
-            value_weight=settings.value_weight,
             learning_rate_scale=learning_rate_scale,
         )
         average = optax.incremental_update(params, average, 1 - settings.average_decay)
@@ -193,8 +221,24 @@ def make_programs(
         return average, placed(state), losses
 
     def search_trees(params, state: TrainingState):
-        root = model.root_fn(params, state.key, state.states)
-        illegal = ~state.states.legal_action_mask
-        return search(params, state.key, root, model.recurrent_fn, illegal).search_tree
+        states, row_keys = state.games.states, state.games.keys
+        root = model.root_fn(params, row_keys, states)
+        illegal = ~states.legal_action_mask
+        output = searches.full(
+            params, row_keys, root, model.recurrent_fn, illegal, state.games.ply
+        )
+        return output.search_tree
 
     return Programs(start, play, learn, search_trees)
+
+
+def make_optimizer(settings: Settings) -> optax.GradientTransformation:
+    """The optimizer at the peak of the learning rate."""
+    rate, decay = settings.learning_rate, settings.weight_decay
+    if settings.optimizer == "sgd":
+        steps = optax.chain(
+            optax.add_decayed_weights(decay), optax.sgd(rate, momentum=0.9)
+        )
+    else:
+        steps = optax.adamw(rate, weight_decay=decay)
+    return optax.chain(optax.clip_by_global_norm(settings.clip), steps)

@@ -1,14 +1,18 @@
 """The replay window, on the device: the last plies of every row of games.
 
 Letters in the shapes: L plies kept, B games side by side, T plies of one insertion,
-P players, A actions. Time runs along the first axis, so that the plies of a game stand
-below one another in its column, and an insertion is one write.
+A actions, S positions of a sample. Time runs along the first axis, so that the plies of
+a game stand below one another in its column, and an insertion is one write.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+from jaxsearch.learn import targets
+from jaxsearch.learn.targets import Course, Returns
 
 
 @jax.tree_util.register_dataclass
@@ -16,14 +20,11 @@ import jax.numpy as jnp
 class Plies:
     """What self-play records of each ply: the position, the search, what came of it."""
 
-    observation: jax.Array  # [..., *observation_shape], view of the player to move
-    legal_action_mask: jax.Array  # [..., A] bool
+    position: Any  # the state [...], packed by `jaxsearch.learn.packing.Packing`
     policy_target: jax.Array  # [..., A] float32, sums to 1
-    search_value: jax.Array  # [...] float32: value of the root, mover's view
-    player: jax.Array  # [...] int32: the mover
-    rewards: jax.Array  # [..., P] float32: what the move played gave each player
-    terminated: jax.Array  # [...] bool: the move ended the game by its rules
-    truncated: jax.Array  # [...] bool: the move ended the game by a cap on its length
+    surprise: jax.Array  # [...] float32: from the net's policy to the target, in nats
+    learned: jax.Array  # [...] bool: the search was a full one, to be learned from
+    course: Course  # [...]
 
 
 @jax.tree_util.register_dataclass
@@ -36,15 +37,6 @@ class Replay:
     filled: jax.Array  # [] int32, rows written so far, at most L
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Outcomes:
-    """The result of the game each ply belongs to, as far as it is known."""
-
-    value: jax.Array  # [L, B] float32: from the view of the ply's mover
-    known: jax.Array  # [L, B] bool: the game was played to its end
-
-
 def empty_replay(example: Plies, capacity: int, plies_per_insertion: int) -> Replay:
     """A replay for at least `capacity` positions.
 
@@ -53,7 +45,7 @@ def empty_replay(example: Plies, capacity: int, plies_per_insertion: int) -> Rep
       capacity: positions; rounded up to whole insertions.
       plies_per_insertion: T.
     """
-    batch_size = example.player.shape[1]
+    batch_size = example.learned.shape[1]
     insertions = max(1, -(-capacity // (batch_size * plies_per_insertion)))
     length = insertions * plies_per_insertion
     return Replay(
@@ -67,7 +59,7 @@ def empty_replay(example: Plies, capacity: int, plies_per_insertion: int) -> Rep
 
 def insert(replay: Replay, plies: Plies) -> Replay:
     """Writes plies [T, B, ...] over the oldest; L must be a multiple of T."""
-    length, count = replay.plies.player.shape[0], plies.player.shape[0]
+    length, count = replay.plies.learned.shape[0], plies.learned.shape[0]
     return Replay(
         plies=jax.tree.map(
             lambda ring, new: jax.lax.dynamic_update_slice_in_dim(
@@ -81,51 +73,91 @@ def insert(replay: Replay, plies: Plies) -> Replay:
     )
 
 
-def outcomes(replay: Replay) -> Outcomes:
-    """Carries the result of each finished game back to its plies.
+def returns(replay: Replay, *, bootstrap_plies: int = 0) -> Returns:
+    """The returns of all plies where they stand, see `targets.returns`."""
+    length = replay.plies.learned.shape[0]
+    age = _age(replay)
+    oldest_first = jnp.argsort(-age)
+    course = jax.tree.map(lambda x: x[oldest_first], replay.plies.course)
+    written = age[oldest_first] < replay.filled
+    found = targets.returns(course, written, bootstrap_plies=bootstrap_plies)
+    back = length - 1 - age
+    return jax.tree.map(lambda x: x[back], found)
 
-    A ply's value is the sum of the rewards that its mover gets from there to the end of
-    the game. Plies of games that still run, and of games that a cap on their length
-    stopped, have no known outcome.
+
+def weights(
+    replay: Replay, found: Returns, window: jax.Array, surprise_share: float
+) -> jax.Array:
+    """How often each ply [L, B] is drawn, in proportion; 0 for never.
+
+    Those of full searches and known return among the newest `window` rows are drawn:
+    evenly, or a share of them in proportion to how much the search changed the net's
+    policy (policy surprise weighting: D. Wu, https://github.com/lightvector/KataGo,
+    docs/KataGoMethods.md).
     """
-    length = replay.plies.player.shape[0]
-    newest_first = (replay.cursor - 1 - jnp.arange(length)) % length
-
-    def step(carry, row):
-        returns, known = carry
-        plies, written = row
-        ended = plies.terminated | plies.truncated
-        returns = plies.rewards + jnp.where(ended[:, None], 0, returns)
-        known = written & (plies.terminated | (known & ~ended))
-        value = jax.vmap(lambda r, player: r[player])(returns, plies.player)
-        return (returns, known), (value, known)
-
-    start = (
-        jnp.zeros_like(replay.plies.rewards[0]),
-        jnp.zeros_like(replay.plies.terminated[0]),
-    )
-    rows = jax.tree.map(lambda x: x[newest_first], replay.plies)
-    written = jnp.arange(length) < replay.filled
-    _, (value, known) = jax.lax.scan(step, start, (rows, written))
-    value = jnp.zeros_like(value).at[newest_first].set(value)
-    known = jnp.zeros_like(known).at[newest_first].set(known)
-    return Outcomes(value=jnp.where(known, value, 0), known=known)
+    drawn = found.known & replay.plies.learned & (_age(replay) < window)[:, None]
+    even = drawn.astype(jnp.float32)
+    if not surprise_share:
+        return even
+    surprise = jnp.where(drawn, jnp.maximum(replay.plies.surprise, 0), 0)
+    mean = jnp.sum(surprise) / jnp.maximum(jnp.sum(even), 1)
+    by_surprise = surprise / jnp.maximum(mean, jnp.finfo(mean.dtype).tiny)
+    by_surprise = jnp.where(mean > 0, by_surprise, even)
+    return (1 - surprise_share) * even + surprise_share * by_surprise
 
 
 def sample(
-    key: jax.Array, replay: Replay, outcomes: Outcomes, batch_size: int
+    key: jax.Array,
+    replay: Replay,
+    found: Returns,
+    weights: jax.Array,
+    batch_size: int,
+    *,
+    most_of_game: int = 0,
 ) -> tuple[Plies, jax.Array]:
-    """Draws plies evenly, with replacement, among those of known outcome.
+    """Draws plies with replacement, in proportion to their weights.
 
-    Returns the plies [batch_size, ...] and their outcomes [batch_size]. With no known
-    outcome at all the draw is of unknown ones: check `outcomes.known` before.
+    Returns the plies [S, ...] and their returns [S]. If all weights are 0 the draw is
+    of anything: check that before. The key is consumed.
+
+    Args:
+      weights: [L, B].
+      batch_size: S.
+      most_of_game: plies of one game in the sample; 0 for any number. Twice as many are
+        drawn and the superfluous left out, as long as there are others among them.
     """
-    known = outcomes.known.reshape(-1)
-    count = jnp.cumsum(known, dtype=jnp.int32)
-    drawn = jax.random.randint(key, (batch_size,), 0, jnp.maximum(count[-1], 1))
-    index = jnp.searchsorted(count, drawn, side="right")
+    count = 2 * batch_size if most_of_game else batch_size
+    row_key, column_key = jax.random.split(key)
+    # First the row, then a place in it, so that no sum runs over the whole window.
+    row = _draw(jax.random.uniform(row_key, (count,)), jnp.sum(weights, axis=1))
+    share = jax.random.uniform(column_key, (count,))
+    column = jax.vmap(_draw)(share, weights[row])
+    if most_of_game:
+        among = _numbers_among_equals(found.game[row, column])
+        first = jnp.argsort(among >= most_of_game, stable=True)[:batch_size]
+        row, column = row[first], column[first]
+    plies = jax.tree.map(lambda x: x[row, column], replay.plies)
+    return plies, found.value[row, column]
 
-    def take(x):
-        return x.reshape(-1, *x.shape[2:])[index]
 
-    return jax.tree.map(take, replay.plies), take(outcomes.value)
+def _age(replay: Replay) -> jax.Array:
+    """How many rows [L] were written after each: 0 for the newest."""
+    length = replay.plies.learned.shape[0]
+    return (replay.cursor - 1 - jnp.arange(length, dtype=jnp.int32)) % length
+
+
+def _draw(share: jax.Array, weights: jax.Array) -> jax.Array:
+    """The indices at shares from 0 to 1 of the sum of weights [n]; never one of 0."""
+    ends = jnp.cumsum(weights)
+    index = jnp.searchsorted(ends, share * ends[-1], side="right")
+    last = jnp.max(jnp.where(weights > 0, jnp.arange(weights.shape[0]), 0))
+    return jnp.minimum(index, last)
+
+
+def _numbers_among_equals(values: jax.Array) -> jax.Array:
+    """How many equal values [n] stand before each."""
+    order = jnp.argsort(values, stable=True)
+    ordered = values[order]
+    place = jnp.arange(values.shape[0], dtype=jnp.int32)
+    first = jnp.searchsorted(ordered, ordered, side="left").astype(jnp.int32)
+    return jnp.zeros_like(place).at[order].set(place - first)

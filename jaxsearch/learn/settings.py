@@ -27,7 +27,18 @@ class Settings:
     search: str = "gumbel"
     """Search of self-play: gumbel, puct, or mctx-gumbel and mctx-puct to compare."""
     simulations: int = 32
-    """Simulations for each move of self-play."""
+    """Simulations of a full search, from which the net learns."""
+    fast_simulations: int = 0
+    """Simulations of the other searches, which only choose a move; 0 for full searches
+    alone."""
+    full_share: float = 0.25
+    """Share of full searches where there are fast ones (playout cap randomization)."""
+    considered_actions: int = 16
+    """Of the Gumbel searches: the most actions that they visit at the root."""
+    solve: bool = True
+    """Prove wins, losses and draws within the search; mctx's searches do not."""
+    reuse_tree: bool = False
+    """Go on with the tree of the last move; not in mctx's searches."""
     games: int = 128
     """Games played side by side."""
     plies: int = 8
@@ -37,30 +48,71 @@ class Settings:
     temperature: float = 1.0
     """Of the PUCT searches, which draw moves in proportion to visits ** (1 /
     temperature); Gumbel chooses by itself."""
+    temperature_half_life: float = 0.0
+    """Plies in which the temperature halves on its way to its end; 0 to keep it."""
+    temperature_end: float = 0.0
+    """What the temperature comes down to late in a game."""
+    root_temperature: float = 1.0
+    """Of search puct: above 1 the root's priors are flattened before the noise."""
+    forced_playouts: float = 0.0
+    """Of search puct: k of the visits that a root move gets at least, sqrt(k P N), and
+    that its target is pruned of (KataGo: 2); 0 for none."""
+
+    resign_value: float = 0.0
+    """Give up a game at a value below minus this, in so many own moves; 0 for never."""
+    resign_plies: int = 3
+    """Own moves in a row with such a value after which a player gives up."""
+    play_on_share: float = 0.1
+    """Share of games in which nobody gives up, to see how often it would be wrong."""
 
     positions: int = 60_000
     """Positions that the replay holds."""
+    first_positions: int = 0
+    """Window of positions at the start, which grows with all that were played to
+    --positions, as KataGo's; 0 for the whole replay from the start."""
+    most_of_game: int = 0
+    """Positions of one game in a learning step; 0 for any number."""
+    surprise_share: float = 0.0
+    """Share of positions drawn in proportion to how much the search changed the net's
+    policy; the rest evenly."""
     updates: int = 8
     """Learning steps in an iteration."""
     batch: int = 512
     """Positions in a learning step."""
+    optimizer: Literal["adamw", "sgd"] = "adamw"
+    """adamw, or sgd with a momentum of 0.9."""
     learning_rate: float = 3e-3
-    """Peak of the learning rate; it falls to a twentieth over the run, as a cosine."""
+    """Peak of the learning rate, after a warm-up."""
+    warm_up: int = 100
+    """Learning steps in which the learning rate rises to its peak."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """After the peak: down to a twentieth over the run as a cosine, or constant."""
+    clip: float = 1.0
+    """The largest norm of a gradient; a larger one is scaled down."""
     weight_decay: float = 1e-4
-    """Of adamw: how strongly a learning step pulls the parameters towards 0."""
+    """How strongly a learning step pulls the parameters towards 0."""
     value_weight: float = 1.0
     """Weight of the value loss against the policy loss."""
     search_value_share: float = 0.5
     """Share of the search's own value in the value target; the rest is the result."""
+    bootstrap_plies: int = 0
+    """Plies after which the search's value stands for the rest of the game in the
+    result; 0 to play on to the end."""
     average_decay: float = 0.99
     """Decay of the running average of the parameters, which plays and is kept."""
 
     def check(self) -> None:
         """Raises ValueError for a value that no run can have; names its flag."""
         check_numbers(self, self.may_be_zero())
-        for name in ("search_value_share", "average_decay"):
+        for name in _SHARES:
             if (share := getattr(self, name)) > 1:
                 raise ValueError(f"{flag(name)} is a share from 0 to 1, got {share}")
+        self._check_search()
+        if self.first_positions > self.positions:
+            raise ValueError(
+                f"--first-positions {self.first_positions} is more than --positions "
+                f"{self.positions}, up to which it grows"
+            )
         if self.batch > self.positions:
             raise ValueError(
                 f"--batch {self.batch} is more than --positions {self.positions}: the "
@@ -82,7 +134,26 @@ class Settings:
                     f"--games {self.games} times {flag(name)} {value} is more than "
                     f"{MOST_ROWS} on a device: lower one of them"
                 )
+
+    def _check_search(self) -> None:
         policy_named(self.search)
+        defaults, ours = Settings(), ("puct", "gumbel")
+        for name, searches in _OF_SEARCHES.items():
+            value = getattr(self, name)
+            if value != getattr(defaults, name) and self.search not in searches:
+                raise ValueError(
+                    f"{flag(name)} {value} is for --search {' or '.join(searches)}, "
+                    f"got --search {self.search}"
+                )
+        if self.reuse_tree and self.search not in ours:
+            raise ValueError(f"--reuse-tree is for --search {' or '.join(ours)}")
+        if self.fast_simulations >= self.simulations:
+            raise ValueError(
+                f"--fast-simulations {self.fast_simulations} must be fewer than "
+                f"--simulations {self.simulations}"
+            )
+        if self.fast_simulations and not self.full_share:
+            raise ValueError("--full-share 0 leaves no search to learn from")
 
     @classmethod
     def may_be_zero(cls) -> set[str]:
@@ -90,6 +161,10 @@ class Settings:
         return {
             *("seed", "opening_plies", "temperature", "weight_decay"),
             *("value_weight", "search_value_share", "average_decay"),
+            *("fast_simulations", "full_share", "temperature_half_life"),
+            *("temperature_end", "forced_playouts", "resign_value", "play_on_share"),
+            *("first_positions", "most_of_game", "surprise_share", "warm_up"),
+            "bootstrap_plies",
         }
 
     @classmethod
@@ -122,6 +197,21 @@ class Settings:
         settings.check()
         return settings
 
+
+_SHARES = (
+    *("search_value_share", "average_decay", "full_share", "play_on_share"),
+    *("surprise_share", "resign_value"),
+)
+
+# Settings that only some searches take.
+_OF_SEARCHES = {
+    "considered_actions": ("gumbel", "mctx-gumbel"),
+    "temperature": ("puct", "mctx-puct"),
+    "temperature_half_life": ("puct", "mctx-puct"),
+    "temperature_end": ("puct", "mctx-puct"),
+    "root_temperature": ("puct",),
+    "forced_playouts": ("puct",),
+}
 
 # The most that a number can be, so that arrays and loops come to an end and float32
 # holds what is given. Seeds beyond theirs would repeat others.
@@ -180,10 +270,25 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def learning_rate_scale(share_done: float, updates: int) -> float:
-    """A warm-up of 100 updates, then half a cosine from 1 down to a twentieth."""
-    warm_up = min(1.0, (updates + 1) / 100)
+def learning_rate_scale(settings: Settings, share_done: float, updates: int) -> float:
+    """What the learning rate is multiplied with, see `schedule` and `warm_up`."""
+    warm_up = min(1.0, (updates + 1) / (settings.warm_up + 1))
+    if settings.schedule == "constant":
+        return warm_up
     return warm_up * max(0.05, 0.5 * (1 + math.cos(math.pi * min(share_done, 1.0))))
+
+
+def window(settings: Settings, played: int) -> int:
+    """The newest positions that are learned from when so many have been played.
+
+    With w the positions of the start it is w (1 + b ((n / w)^a - 1) / a) with a = 0.75
+    and b = 0.4 (D. Wu, "Accelerating Self-Play Learning in Go", 2019, appendix C).
+    """
+    first = settings.first_positions
+    if not first or played <= first:
+        return first or settings.positions
+    grown = first * (1 + 0.4 * ((played / first) ** 0.75 - 1) / 0.75)
+    return min(settings.positions, int(grown))
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -16,7 +16,7 @@ import mctx
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxsearch.search import keys
+from jaxsearch import keys
 from jaxsearch.search.arguments import (
     LARGEST,
     check_arguments,

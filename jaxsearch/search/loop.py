@@ -21,7 +21,8 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from jaxsearch.search import keys, memory, stopping
+from jaxsearch import keys
+from jaxsearch.search import memory, stopping
 from jaxsearch.search.arguments import check_arguments
 from jaxsearch.search.expand import (
     Roots,

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxsearch.search import keys
+from jaxsearch import keys
 from jaxsearch.search.arguments import LARGEST, check_numbers, check_row_shape
 
 NO_ACTION = -1

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import mctx
 from jax.typing import ArrayLike
 
-from jaxsearch.search import keys
+from jaxsearch import keys
 from jaxsearch.search.arguments import MOST_VALUE
 from jaxsearch.search.moves import action_log_probs
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from jaxsearch.search import keys
+from jaxsearch import keys
 from jaxsearch.search.arguments import check_count, check_numbers
 
 

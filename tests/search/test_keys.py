@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsearch import gumbel_policy, mctx_puct_policy, puct_policy
-from jaxsearch.search import keys
+from jaxsearch import gumbel_policy, keys, mctx_puct_policy, puct_policy
 from tests.search.table_model import random_tables, recurrent_fn, root_of
 
 BATCH_SIZE = 6
