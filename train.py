@@ -53,6 +53,7 @@ from jaxsearch.learn.settings import (
     flag,
     learning_rate_scale,
     read_options,
+    updates_due,
     window,
 )
 from jaxsearch.program import finish, one_line
@@ -304,7 +305,7 @@ def train(
             if int(drawable.count) >= config.batch:
                 updates = int(state.updates)
                 scale = jnp.float32(learning_rate_scale(config, share, updates))
-                for _ in range(config.updates):
+                for _ in range(updates_due(config, int(state.learnable), updates)):
                     average, state, losses = learn(average, state, drawable, scale)
             jax.block_until_ready(average)
             took = time.monotonic() - began

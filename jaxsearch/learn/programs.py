@@ -33,6 +33,7 @@ class TrainingState:
     iteration: jax.Array  # [] int32
     updates: jax.Array  # [] int32: learning steps taken
     finished: jax.Array  # [] int32: games finished
+    learnable: jax.Array  # [] int32: positions of full searches played
     seconds: jax.Array  # [] float32: time spent in iterations
 
 
@@ -144,6 +145,7 @@ def make_programs(
             iteration=jnp.int32(0),
             updates=jnp.int32(0),
             finished=jnp.int32(0),
+            learnable=jnp.int32(0),
             seconds=jnp.float32(0),
         )
         return placed(state)
@@ -161,6 +163,7 @@ def make_programs(
             key=key,
             iteration=state.iteration + 1,
             finished=state.finished + counts.games,
+            learnable=state.learnable + counts.full_searches,
         )
         found = replay.returns(state.replay, bootstrap_plies=settings.bootstrap_plies)
         rows = -(-window // settings.games)
@@ -170,11 +173,9 @@ def make_programs(
         )
         return placed(state), place(drawable, everywhere), counts
 
-    # One step a call: on the CPU the gradient of a convolution is about a hundred
-    # times slower inside a loop of XLA's than outside.
-    @functools.partial(jax.jit, donate_argnames=("average", "state"))
-    def learn(average, state: TrainingState, drawable: Drawable, learning_rate_scale):
-        key, sample_key, symmetry_key = jax.random.split(state.key, 3)
+    def draw_batch(average, key, state: TrainingState, drawable: Drawable):
+        """The positions of a learning step, some of them searched again."""
+        sample_key, search_key, symmetry_key = jax.random.split(key, 3)
         plies, outcome = replay.sample(
             sample_key,
             state.replay,
@@ -184,14 +185,37 @@ def make_programs(
             most_of_game=settings.most_of_game,
         )
         states = jax.vmap(packing.unpack)(plies.position)
+        policy_target, search_value = plies.policy_target, plies.course.search_value
+        if count := settings.reanalysed:
+            some = jax.tree.map(lambda x: x[:count], states)
+            row_keys = jax.random.split(search_key, count)
+            root = model.root_fn(average, row_keys, some)
+            output = searches.full(
+                average,
+                row_keys,
+                root,
+                model.recurrent_fn,
+                ~some.legal_action_mask,
+                jnp.zeros(count, jnp.int32),
+            )
+            policy_target = policy_target.at[:count].set(output.action_weights)
+            value = output.search_tree.summary().value
+            search_value = search_value.at[:count].set(value)
         batch = learner.Batch(
             observation=jax.vmap(env.observe)(states),
             legal_action_mask=states.legal_action_mask,
-            policy_target=plies.policy_target,
+            policy_target=policy_target,
             outcome=outcome,
-            search_value=plies.course.search_value,
+            search_value=search_value,
         )
-        batch = learner.augment(symmetry_key, place(batch, by_game), env.symmetries)
+        return learner.augment(symmetry_key, place(batch, by_game), env.symmetries)
+
+    # One step a call: on the CPU the gradient of a convolution is about a hundred
+    # times slower inside a loop of XLA's than outside.
+    @functools.partial(jax.jit, donate_argnames=("average", "state"))
+    def learn(average, state: TrainingState, drawable: Drawable, learning_rate_scale):
+        key, batch_key = jax.random.split(state.key)
+        batch = draw_batch(average, batch_key, state, drawable)
 
         def loss_fn(params):
             return learner.losses(

@@ -76,7 +76,13 @@ class Settings:
     """Share of positions drawn in proportion to how much the search changed the net's
     policy; the rest evenly."""
     updates: int = 8
-    """Learning steps in an iteration."""
+    """Learning steps in an iteration, if --samples-per-position is 0."""
+    samples_per_position: float = 0.0
+    """How often a position is learned from on average: sets the learning steps; 0 for
+    as many as --updates in every iteration."""
+    reanalyse_share: float = 0.0
+    """Share of a learning step's positions that the newest net searches again, for
+    fresh targets."""
     batch: int = 512
     """Positions in a learning step."""
     optimizer: Literal["adamw", "sgd"] = "adamw"
@@ -155,6 +161,12 @@ class Settings:
         if self.fast_simulations and not self.full_share:
             raise ValueError("--full-share 0 leaves no search to learn from")
 
+    @property
+    def reanalysed(self) -> int:
+        """Positions of a learning step that are searched again; even over devices."""
+        each = round(self.reanalyse_share * self.batch / self.devices)
+        return each * self.devices
+
     @classmethod
     def may_be_zero(cls) -> set[str]:
         """The numbers that may be 0; all others must be above."""
@@ -163,6 +175,7 @@ class Settings:
             *("value_weight", "search_value_share", "average_decay"),
             *("fast_simulations", "full_share", "temperature_half_life"),
             *("temperature_end", "forced_playouts", "resign_value", "play_on_share"),
+            *("samples_per_position", "reanalyse_share"),
             *("first_positions", "most_of_game", "surprise_share", "warm_up"),
             "bootstrap_plies",
         }
@@ -200,7 +213,7 @@ class Settings:
 
 _SHARES = (
     *("search_value_share", "average_decay", "full_share", "play_on_share"),
-    *("surprise_share", "resign_value"),
+    *("surprise_share", "resign_value", "reanalyse_share"),
 )
 
 # Settings that only some searches take.
@@ -276,6 +289,24 @@ def learning_rate_scale(settings: Settings, share_done: float, updates: int) -> 
     if settings.schedule == "constant":
         return warm_up
     return warm_up * max(0.05, 0.5 * (1 + math.cos(math.pi * min(share_done, 1.0))))
+
+
+def updates_due(settings: Settings, learnable: int, updates: int) -> int:
+    """The learning steps of an iteration.
+
+    Args:
+      learnable: positions of full searches that were played so far.
+      updates: learning steps taken so far.
+    """
+    if not settings.samples_per_position:
+        return settings.updates
+    per_position = settings.samples_per_position / settings.batch
+    due = int(per_position * learnable) - updates
+    # At first none are taken, until the replay holds enough; they are made up for, but
+    # not at once.
+    share = settings.full_share if settings.fast_simulations else 1.0
+    usual = per_position * settings.games * settings.plies * share
+    return min(max(0, due), math.ceil(2 * usual))
 
 
 def window(settings: Settings, played: int) -> int:
