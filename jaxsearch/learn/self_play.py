@@ -130,7 +130,7 @@ def play(
         games, tree = carry
         states, mover = games.states, games.states.current_player
         draws = jax.vmap(jax.random.fold_in)(games.keys, games.moves)
-        root_keys, search_keys, start_keys = keys.split(draws, 3)
+        root_keys, search_keys, step_keys, start_keys = keys.split(draws, 4)
         root = model.root_fn(params, root_keys, states)
         invalid_actions = ~states.legal_action_mask
 
@@ -155,7 +155,7 @@ def play(
         else:  # one scalar for all rows: only one of them runs
             chosen = jax.lax.cond(full, lambda: run(searches.full), lambda: run(fast))
         action, weights, value, tree = chosen
-        moved = jax.vmap(env.step)(states, action)
+        moved = jax.vmap(env.step)(states, action, step_keys)
         rewards, terminated = moved.rewards, moved.terminated
         low_plies, gave_up = games.low_plies, games.gave_up
         resigns = jnp.zeros_like(terminated)
@@ -226,8 +226,10 @@ def _new_games(env, draws, opening_plies, play_on_share, row_keys) -> Games:
 
     def ply(number, carry):
         states, played = carry
-        step_keys = jax.vmap(jax.random.fold_in, (0, None))(moves_keys, number)
-        moved = jax.vmap(env.step)(states, random_actions(step_keys, states))
+        draws = jax.vmap(jax.random.fold_in, (0, None))(moves_keys, number)
+        action_keys, step_keys = keys.split(draws, 2)
+        actions = random_actions(action_keys, states)
+        moved = jax.vmap(env.step)(states, actions, step_keys)
         plays = (number < lengths) & ~is_finished(moved)
         return select_rows(plays, moved, states), played + plays
 

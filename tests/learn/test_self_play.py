@@ -282,7 +282,7 @@ def test_surprise_is_the_divergence_of_the_target_from_the_net():
     )
     # The script puts all weight on one move: the surprise is minus its log-prior.
     draws = jax.vmap(jax.random.fold_in)(ROW_KEYS[:2], jnp.zeros(2, jnp.int32))
-    root_keys = jax.vmap(lambda key: jax.random.split(key, 3)[0])(draws)
+    root_keys = jax.vmap(lambda key: jax.random.split(key, 4)[0])(draws)
     logits, _ = evaluate(None, root_keys, jax.tree.map(lambda x: x[0], states))
     log_prior = jax.nn.log_softmax(logits, axis=1)
     expected = -log_prior[np.arange(2), LINES[:, 0]]
