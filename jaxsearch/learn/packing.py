@@ -24,9 +24,7 @@ class Packing:
         self._history: tuple[str, ...] = tuple(getattr(env, "history_fields", ()))
 
     def pack(self, state: Any) -> Any:
-        left_out = {
-            name: jax.tree.map(_nothing, getattr(state, name)) for name in self._history
-        }
+        left_out = dict.fromkeys(self._history)
         return jax.tree.map(_pack, dataclasses.replace(state, **left_out))
 
     def unpack(self, packed: Any) -> Any:
@@ -44,10 +42,6 @@ class Packing:
 
 def _is_bits(x: Any) -> bool:
     return x.dtype == jnp.bool_ and x.ndim > 0
-
-
-def _nothing(x: jax.Array) -> jax.Array:
-    return jnp.zeros((0,), x.dtype)
 
 
 def _pack(x: jax.Array) -> jax.Array:
