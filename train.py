@@ -40,7 +40,7 @@ from jaxsearch.arena.match import play_match
 from jaxsearch.arena.player_names import PlayerName, check_run_name, make_player
 from jaxsearch.arena.players import Player, uct_player
 from jaxsearch.arena.report import match_report, positions_report
-from jaxsearch.learn import memory
+from jaxsearch.learn import memory, schedules
 from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.learner import NetFn
@@ -48,14 +48,7 @@ from jaxsearch.learn.metrics import check_finite, measure, plot_curves
 from jaxsearch.learn.programs import Programs, TrainingState, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
-from jaxsearch.learn.settings import (
-    Settings,
-    flag,
-    learning_rate_scale,
-    read_options,
-    updates_due,
-    window,
-)
+from jaxsearch.learn.settings import Settings, flag, read_options
 from jaxsearch.program import finish, one_line
 from jaxsearch.search.two_player import EvaluateFn
 
@@ -298,14 +291,13 @@ def train(
 
         while (share := config.share_done(state)) < 1 and not interruption.signal_name:
             began = time.monotonic()
-            played = (int(state.iteration) + 1) * config.games * config.plies
-            newest = jnp.int32(window(config, played))
+            newest = jnp.int32(schedules.window(config, int(state.iteration) + 1))
             state, drawable, counts = play(average, state, newest)
             losses = None
             if int(drawable.count) >= config.batch:
-                updates = int(state.updates)
-                scale = jnp.float32(learning_rate_scale(config, share, updates))
-                for _ in range(updates_due(config, int(state.learnable), updates)):
+                done, learnable = int(state.updates), int(state.learnable)
+                scale = jnp.float32(schedules.learning_rate_scale(config, share, done))
+                for _ in range(schedules.updates_due(config, learnable, done)):
                     average, state, losses = learn(average, state, drawable, scale)
             jax.block_until_ready(average)
             took = time.monotonic() - began

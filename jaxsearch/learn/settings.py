@@ -5,7 +5,6 @@ A program adds its own flags, the game and the net by inheriting from it.
 
 import ast
 import dataclasses
-import math
 import reprlib
 import typing
 from collections.abc import Iterable
@@ -281,45 +280,6 @@ def read_options(texts: Iterable[str]) -> dict[str, Any]:
 def flag(name: str) -> str:
     """The command-line flag of a setting."""
     return "--" + name.replace("_", "-")
-
-
-def learning_rate_scale(settings: Settings, share_done: float, updates: int) -> float:
-    """What the learning rate is multiplied with, see `schedule` and `warm_up`."""
-    warm_up = min(1.0, (updates + 1) / (settings.warm_up + 1))
-    if settings.schedule == "constant":
-        return warm_up
-    return warm_up * max(0.05, 0.5 * (1 + math.cos(math.pi * min(share_done, 1.0))))
-
-
-def updates_due(settings: Settings, learnable: int, updates: int) -> int:
-    """The learning steps of an iteration.
-
-    Args:
-      learnable: positions of full searches that were played so far.
-      updates: learning steps taken so far.
-    """
-    if not settings.samples_per_position:
-        return settings.updates
-    per_position = settings.samples_per_position / settings.batch
-    due = int(per_position * learnable) - updates
-    # At first none are taken, until the replay holds enough; they are made up for, but
-    # not at once.
-    share = settings.full_share if settings.fast_simulations else 1.0
-    usual = per_position * settings.games * settings.plies * share
-    return min(max(0, due), math.ceil(2 * usual))
-
-
-def window(settings: Settings, played: int) -> int:
-    """The newest positions that are learned from when so many have been played.
-
-    With w the positions of the start it is w (1 + b ((n / w)^a - 1) / a) with a = 0.75
-    and b = 0.4 (D. Wu, "Accelerating Self-Play Learning in Go", 2019, appendix C).
-    """
-    first = settings.first_positions
-    if not first or played <= first:
-        return first or settings.positions
-    grown = first * (1 + 0.4 * ((played / first) ** 0.75 - 1) / 0.75)
-    return min(settings.positions, int(grown))
 
 
 def _fits(value: Any, kind: Any) -> bool:
