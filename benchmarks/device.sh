@@ -6,9 +6,10 @@
 #
 # First the visits of both policies are compared with mctx's on the device
 # (benchmarks.check): if they differ nothing is measured. Then come the searches, the
-# games beside pgx's if it is installed, the overhead beside a net, and the costs. Each program is stopped when its time is up and
-# writes its lines of JSON as they come, so that what it had is kept. The code is 1 if one
-# of them failed or was stopped.
+# overhead beside a net, and the costs; or with GAMES the games, beside pgx's if that is
+# installed. Each program is stopped when its time is up and writes its lines of JSON as
+# they come, so that what it had is kept. The code is 1 if one of them failed or was
+# stopped.
 #
 # Needs Python with the packages of pyproject.toml and a JAX for the device; builds and
 # installs nothing. Environment:
@@ -16,6 +17,7 @@
 #   PYTHON    default .venv/bin/python, or python3 where there is none
 #   DEVICE    gpu (the default), tpu, cpu or auto
 #   REPEATS   runs of each program but those of the costs, default 3
+#   GAMES     if set, the games alone
 #   TINY      if set, tiny sizes, whose numbers mean nothing
 #   BATCH       games side by side, of the overhead's search as well
 #   SIMULATIONS, WIDTH, BLOCKS   the sizes of that search and its net
@@ -54,8 +56,11 @@ code=0
 measure check 60
 ((code == 0)) || exit "$code"
 repeats=(--repeats "${REPEATS:-3}")
+if [[ -n ${GAMES:-} ]]; then
+  measure envs 290 "${repeats[@]}" --batch "${BATCH:-1024}"
+  exit "$code"
+fi
 measure search 120 "${repeats[@]}"
-measure envs 60 "${repeats[@]}" --batch "${BATCH:-1024}"
 measure overhead 90 "${repeats[@]}" "${sizes[@]}"
 measure cost 80
 exit "$code"

@@ -65,6 +65,11 @@ class GameOptions(Options):
 
 
 def main(options: GameOptions) -> None:
+    known = {work.game for work in WORK}
+    if unknown := [game for game in options.games if game not in known]:
+        raise SystemExit(
+            f"no game {unknown[0]!r} here: choose among {', '.join(sorted(known))}"
+        )
     report = Report("envs", options)
     for work in WORK:
         if options.games and work.game not in options.games:

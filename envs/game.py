@@ -212,12 +212,19 @@ def settle(
     )
 
 
+def _cut(action: Any) -> Any:
+    return min(max(action, -1), 2**31 - 1) if type(action) is int else action
+
+
 def _within_int32(action: ArrayLike) -> jax.Array:
     """The action as JAX holds it; one that 32 bits would cut short stays illegal."""
-    if type(action) is int:
-        action = min(max(action, -1), 2**31 - 1)
-    xp = jnp if isinstance(action, jax.Array) else np
-    action = xp.asarray(action)
+    given: Any = action
+    if isinstance(given, list | tuple):
+        given = [_cut(each) for each in given]
+    xp = jnp if isinstance(given, jax.Array) else np
+    action = xp.asarray(_cut(given))
+    if xp is np and action.dtype.kind not in "iufbc":
+        raise ValueError(f"an action is an integer, got {action.dtype}: {action!r}")
     if jnp.issubdtype(action.dtype, jnp.integer) and action.dtype.itemsize == 8:
         inside = (action >= 0) & (action < 2**31)
         action = xp.where(inside, action, 2**31 - 1).astype(np.int32)

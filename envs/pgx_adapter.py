@@ -65,8 +65,10 @@ class PgxEnv(Env[PgxState]):
     def __init__(self, game: str, **options: Any):
         with _as_pgx_was_written():
             self._pgx = _make(game, options)
-            # What a state looks like, with shapes in place of arrays.
-            self._template = jax.eval_shape(self._pgx.init, jax.random.key(0))
+            try:  # what a state looks like, with shapes in place of arrays
+                self._template = jax.eval_shape(self._pgx.init, jax.random.key(0))
+            except (IndexError, TypeError) as error:
+                raise ValueError(f"pgx:{game} with {options}: {error}") from error
         self._game = game
         self._options = options
         self.id = PGX_PREFIX + game

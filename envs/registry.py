@@ -62,7 +62,7 @@ def names(*, in_turn: bool = False) -> tuple[str, ...]:
     return tuple(sorted((games.keys() - (at_once if in_turn else [])) | {*views}))
 
 
-def make_in_turn(name: str, **options: Any) -> Env[Any]:
+def make_in_turn(name: str, /, **options: Any) -> Env[Any]:
     """`make` for what plays games whose players move in turn.
 
     Raises:
@@ -77,7 +77,7 @@ def make_in_turn(name: str, **options: Any) -> Env[Any]:
     return game
 
 
-def make(name: str, **options: Any) -> Any:
+def make(name: str, /, **options: Any) -> Any:
     """Makes a game by its name: `make("nim", heaps=(3, 5, 7), misere=True)`.
 
     Where a name tells the size, as in "go_9x9", any other size may stand there. The
@@ -95,7 +95,9 @@ def make(name: str, **options: Any) -> Any:
       ValueError: an unknown name, or an option or value that the game does not take.
     """
     if isinstance(name, str) and name.startswith(SEQUENTIAL_PREFIX):
-        return Sequential(make(name.removeprefix(SEQUENTIAL_PREFIX), **options))
+        game = name.removeprefix(SEQUENTIAL_PREFIX)
+        if not game.startswith(SEQUENTIAL_PREFIX):
+            return Sequential(make(game, **options))
     found = _find(name) if isinstance(name, str) else None
     if found is None:
         longer = [known for known in names() if known.startswith(f"{name}_")]
@@ -117,7 +119,8 @@ def make(name: str, **options: Any) -> Any:
             + (f"its options: {takes}" if takes else "it takes none")
         )
     for option, number in told.items():
-        if options.get(option, number) != number:
+        given = options.get(option, number)
+        if type(given) is not type(number) or given != number:
             raise ValueError(
                 f"{name} has {option} {number}, but {option}={options[option]!r} was "
                 "given: leave it out, or change the name"

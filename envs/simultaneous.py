@@ -94,6 +94,7 @@ class SimultaneousEnv(Game[SimultaneousStateT]):
         Raises:
           ValueError: the action is not one of 0..A-1.
         """
+        self._check_player(player)
         return self._action_name(state, player, self._checked_index(action))
 
     @abc.abstractmethod
@@ -106,9 +107,16 @@ class SimultaneousEnv(Game[SimultaneousStateT]):
         Raises:
           ValueError: no legal action has that name; names those that there are.
         """
+        self._check_player(player)
         legal = np.flatnonzero(np.asarray(state.legal_action_mask)[player]).tolist()
         names = {self._action_name(state, player, action): action for action in legal}
         return self._action_called(text, names)
+
+    def _check_player(self, player: int) -> None:
+        if isinstance(player, str) or not 0 <= player < self.num_players:
+            raise ValueError(
+                f"{self.id} has players 0 to {self.num_players - 1}, got {player!r}"
+            )
 
     def _to_move(self, state: SimultaneousStateT, names: tuple[str, ...]) -> str:
         del state

@@ -39,7 +39,11 @@ def select_rows(condition: jax.Array, chosen: Any, other: Any) -> Any:
 
 def start_all(env: Any, key: jax.Array, batch_size: int) -> Any:
     """States [B] at the start of games. The key is consumed."""
-    return jax.vmap(env.init)(jax.random.split(key, batch_size))
+    states = jax.vmap(env.init)(jax.random.split(key, batch_size))
+    # In shard_map these differ from device to device as the key does, also those of a
+    # game that does not look at it: the states after them will.
+    always = jnp.zeros_like(jax.random.key_data(key).sum()) == 0
+    return jax.tree.map(lambda leaf: jnp.where(always, leaf, leaf), states)
 
 
 def step_all(env: Any, states: Any, actions: jax.Array, key: jax.Array) -> Any:

@@ -15,6 +15,7 @@ import pytest
 from benchmarks import (
     check,
     cost,
+    envs,
     equal_depth,
     models,
     overhead,
@@ -170,6 +171,22 @@ def test_check_passes_with_the_flags_that_users_have():
     assert all(line["right"] for line in lines)
 
 
+def test_games_are_measured_beside_the_rival_s(tmp_path, capsys):
+    file = tmp_path / "lines.json"
+    options = envs.GameOptions(json=file, tiny=True, games=("tic_tac_toe",))
+    _, (line,) = lines_of(envs.main, options, file)
+    assert line["game"] == "tic_tac_toe" and line["rival"] == "pgx tic_tac_toe"
+    assert line["state_bytes"] == 32 < line["rival_state_bytes"]
+    speeds = line["steps_per_second"], line["rival_steps_per_second"]
+    assert line["ratio"] == pytest.approx(speeds[0] / speeds[1], abs=0.01)
+    assert "tic_tac_toe" in capsys.readouterr().err
+
+
+def test_games_that_are_not_measured_are_refused():
+    with pytest.raises(SystemExit, match="no game 'shogi' here: choose among"):
+        envs.main(envs.GameOptions(games=("shogi",)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("main", "options", "num_lines"),
@@ -179,8 +196,9 @@ def test_check_passes_with_the_flags_that_users_have():
         (overhead.main, overhead.Options, 4),
         (check.main, check.Options, 2),
         (phases.main, Options, 2),
+        (envs.main, envs.GameOptions, len(envs.WORK)),
     ],
-    ids=["search", "cost", "overhead", "check", "phases"],
+    ids=["search", "cost", "overhead", "check", "phases", "envs"],
 )
 def test_benchmark_runs_at_tiny_sizes(main, options, num_lines, tmp_path, capsys):
     file = tmp_path / "lines.json"

@@ -279,3 +279,25 @@ def test_auto_reset_works_on_every_device(midgame):
     expected = jax.jit(auto_reset(ENV))(states, actions, jax.random.key(1))
     jax.tree.map(np.testing.assert_array_equal, moved, expected)
     assert 0 < int(is_finished(moved.after).sum()) < 16
+
+
+# A game that does not look at its key begins alike on all devices, and goes on unlike.
+def test_games_begin_and_go_on_inside_shard_map():
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Auto,))
+    batch, step = jax.P("batch"), auto_reset(ENV)
+
+    def play(keys):
+        start_key, rollout_key, play_key = jax.random.split(keys[0], 3)
+        states = start_all(ENV, start_key, 2)
+
+        def ply(states, key):
+            action_key, step_key = jax.random.split(key)
+            moved = step(states, random_actions(action_key, states), step_key)
+            return moved.states, is_finished(moved.after)
+
+        ended = jax.lax.scan(ply, states, jax.random.split(play_key, 12))[1]
+        return rollout(ENV, states, rollout_key).plies, ended.any(axis=0)
+
+    spread = jax.shard_map(play, mesh=mesh, in_specs=batch, out_specs=batch)
+    plies, ended = jax.jit(spread)(jax.random.split(jax.random.key(0), 8))
+    assert ended.all() and plies.min() >= 5 and len(np.unique(plies)) > 1

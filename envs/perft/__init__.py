@@ -73,8 +73,8 @@ def perft(
       batch: how many states are expanded together.
 
     Raises:
-      ValueError: a depth below 0, a batch below 1, a batched state, or a game that
-        needs a key at each step.
+      ValueError: a depth below 0, a batch below 1, a batched state, a game that needs
+        a key at each step, or with `merge` more games than 64 bits count.
     """
     _check(env, state, depth, batch)
     counts = _Counts([0] * (depth + 1), [0] * (depth + 1), {})
@@ -144,8 +144,7 @@ class _Counts(NamedTuple):
                 ended[reward] += int(games[finished & (rewards == reward)].sum())
 
     def add_moves(self, ply: int, batch: _Batch) -> None:
-        moves = np.asarray(_num_moves(batch.states))[: len(batch.games)]
-        self.games[ply] += int((batch.games * moves).sum())
+        self.games[ply] += int((batch.games * _moves_of(batch)).sum())
 
 
 def _root(state: Any, size: int) -> _Batch:
@@ -169,8 +168,15 @@ def _count_by_plies(env: Env[Any], root: _Batch, last: int, counts: _Counts) -> 
     batches = [root]
     for ply in range(last + 1):
         merged = Merged(root.states, len_limit=32 * size)
+        reached = 0.0
         for batch in batches:
             counts.add(ply, batch)
+            reached += float(batch.games.astype(np.float64) @ _moves_of(batch))
+            if ply < len(counts.games) - 1 and reached >= 2.0**63:
+                raise ValueError(
+                    f"more games of {ply + 1} plies than the 9.2e18 that can be "
+                    f"counted: take a depth of {ply} at most"
+                )
             if ply < last:
                 for children in _children(env, batch):
                     merged.add(children.states, children.games)
@@ -195,6 +201,11 @@ def _step_rows(env, states, rows, actions):
     """The states after an action in some rows of the states."""
     parents = jax.tree.map(lambda leaf: leaf[rows], states)
     return jax.vmap(env.step)(parents, actions)
+
+
+def _moves_of(batch: _Batch) -> np.ndarray:
+    """How many legal moves each state has, [n] int32."""
+    return np.asarray(_num_moves(batch.states))[: len(batch.games)]
 
 
 @jax.jit

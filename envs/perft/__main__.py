@@ -95,7 +95,7 @@ def _option(text: str) -> tuple[str, Any]:
         raise ValueError(f"an option is NAME=VALUE, got {text!r}")
     try:
         return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return name, value  # a word, such as the name of a rule
 
 

@@ -57,7 +57,8 @@ def random_openings(
       ValueError: a count below 1, negative plies, random play that never gets there,
         or a game whose players move at once.
     """
-    if count < 1 or num_plies < 0:
+    whole = isinstance(count, int) and isinstance(num_plies, int)
+    if not whole or count < 1 or num_plies < 0:
         raise ValueError(
             f"openings need a count of at least 1 and plies of at least 0, got {count} "
             f"openings of {num_plies} plies"

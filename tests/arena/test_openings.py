@@ -58,3 +58,9 @@ def test_openings_that_cannot_be_are_refused(count, num_plies, message):
 def test_game_whose_players_move_at_once_is_refused():
     with pytest.raises(ValueError, match="its sequential view, sequential:tron_6x6"):
         openings_of(4, 2, env=envs.make("tron_6x6"))
+
+
+@pytest.mark.parametrize(("count", "num_plies"), [(2.5, 1), ("2", 1), (2, 1.5)])
+def test_numbers_that_are_not_whole_are_refused(count, num_plies):
+    with pytest.raises(ValueError, match="openings need a count of at least 1"):
+        random_openings(ENV, count=count, num_plies=num_plies, key=jax.random.key(0))

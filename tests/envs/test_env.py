@@ -141,9 +141,9 @@ def test_batched_call_is_refused(env):
 
 
 @every_game
-@pytest.mark.parametrize("action", [1.0, True], ids=["float", "bool"])
+@pytest.mark.parametrize("action", [1.0, True, "3", None])
 def test_action_that_is_not_an_integer_is_refused(env, action):
-    with pytest.raises(ValueError, match="an action is an integer, got dtype"):
+    with pytest.raises(ValueError, match="an action is an integer, got"):
         env.step(env.init(), action)
 
 

@@ -139,6 +139,14 @@ def test_bad_numbers_are_refused(depth, options, message):
             next(divide(THREE, THREE.init(), depth))
 
 
+def test_more_games_than_can_be_counted_are_refused():
+    env = envs.make("nim", heaps=(14, 14, 14))
+    with pytest.raises(
+        ValueError, match=r"more games of 19 plies .* depth of 18 at most"
+    ):
+        perft(env, env.init(), 29, merge=True, batch=512)
+
+
 def test_batched_state_is_refused():
     states = jax.vmap(lambda _: THREE.init())(np.arange(3))
     tron = envs.make("tron_6x6")

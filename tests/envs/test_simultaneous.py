@@ -220,3 +220,12 @@ CAUGHT = {
 def test_faulty_game_is_caught(game):
     with pytest.raises(ValueError, match=rf"check_env\(tron_10x10\): .*{CAUGHT[game]}"):
         envs.check_env(game(), games=4, max_plies=60)
+
+
+@pytest.mark.parametrize("player", [-1, 2, 5, "up"])
+def test_players_that_there_are_not_are_refused(player):
+    env = envs.make("tron_4x4")
+    with pytest.raises(ValueError, match="tron_4x4 has players 0 to 1, got"):
+        env.text_to_action(env.init(), player, "up")
+    with pytest.raises(ValueError, match="tron_4x4 has players 0 to 1, got"):
+        env.action_to_text(env.init(), player, 0)
