@@ -18,6 +18,7 @@ HOUSES = ("ABCDEF", "abcdef")
 SEEDS = 48
 TO_DRAW = SEEDS // 2
 MOST_PLIES = 32767
+MOST_COUNTED = 2**31 - 1  # without a cap; plies are int32
 GRAND_SLAMS = ("nothing", "capture", "forbidden")
 
 # The bit of each of your houses; captures run back through them, from low bits to high.
@@ -64,7 +65,8 @@ class Oware(Env[OwareState]):
     A game of `max_plies` moves that has not ended is truncated, with zero rewards. With
     `repetition` a position that was there since the last capture, with the same player
     to move, ends the game, and each takes the seeds of their own row, as in OpenSpiel.
-    Without it only the cap ends a game that goes round in circles.
+    Without it only the cap ends a game that goes round in circles. Without a cap plies
+    are counted up to 2147483647, and stay there.
 
     Action 0 to 5 is a house of the player to move, A to F or a to f. Observation
     [2, 6, 15] float32, with North's row, or that of the other, on top and from right to
@@ -163,7 +165,8 @@ class Oware(Env[OwareState]):
         gain = taken.sum(dtype=jnp.int8)
         rows = jnp.stack([houses[:6], houses[6:] - taken])
         mover = np.arange(2, dtype=np.int32) == player
-        plies, captured = state.plies + 1, state.captured
+        plies = jnp.minimum(state.plies, MOST_COUNTED - 1) + 1
+        captured = state.captured
         if captured is not None:
             captured = jnp.where(gain > 0, plies, captured)
         return _position(
@@ -209,17 +212,28 @@ class Oware(Env[OwareState]):
                 "such as '4,4,4,4,4,4/4,4,4,4,4,4 0-0 South 0', or the moves from the "
                 "start, such as 'DfAb'"
             )
-        north, south = ([int(n) for n in match[k].split(",")] for k in (1, 2))
-        stores, plies = [int(match[3]), int(match[4])], int(match[6] or 0)
+        for number, digits in enumerate(re.findall("[0-9]+", text), 1):
+            if len(digits.lstrip("0")) > 10:
+                raise ValueError(
+                    f"oware: number {number} of the text, {digits[:10]}..., has "
+                    f"{len(digits)} digits; there are {SEEDS} seeds, and at most "
+                    f"{self._most_plies} plies"
+                )
+        north, south = ([_number(n) for n in match[k].split(",")] for k in (1, 2))
+        stores, plies = [_number(match[3]), _number(match[4])], _number(match[6] or "")
         total = sum(north) + sum(south) + sum(stores)
         if total > SEEDS:
             raise ValueError(f"oware: {text!r} has {total} seeds; there are {SEEDS}")
-        cap = MOST_PLIES if self.max_plies is None else self.max_plies
+        cap = self._most_plies
         if plies > cap:
             raise ValueError(f"oware: {text!r} has {plies} plies; the cap is {cap}")
         seeds = np.array([south, north[::-1]], np.int8)
         player = PLAYERS.index(match[5].capitalize())
         return self._begin(seeds, np.array(stores, np.int8), player, plies)
+
+    @property
+    def _most_plies(self) -> int:
+        return MOST_COUNTED if self.max_plies is None else self.max_plies
 
     def _play_moves(self, moves: str) -> OwareState:
         state = self.init()
@@ -358,6 +372,11 @@ def _sow(
     run = full & ~(full + (1 << (11 - last)))
     occupied = jnp.where(yours > 0, BITS, 0).sum(dtype=jnp.int32)
     return houses, run, (run == occupied) & (run != 0)
+
+
+def _number(digits: str) -> int:
+    """A number with few digits but for zeros in front; 0 for none."""
+    return int(digits.lstrip("0") or "0")
 
 
 @functools.partial(jax.jit, static_argnames="env")

@@ -51,8 +51,9 @@ class Go(Env[GoState]):
     Options:
 
     - `size`: 2 to 19.
-    - `komi`: what White gets for moving second, a number from -361 to 361; a whole
-      number makes draws possible.
+    - `komi`: what White gets for moving second, a multiple of 1/2 from -361 to 361.
+      A lead in area is whole: any other number would decide as the half beside it does,
+      and only a whole komi makes draws possible.
     - `ko`: moves that would repeat a position are illegal. "simple": a stone that took
       a single stone, and stands alone with one liberty, may not be taken at once.
       "positional": no board position may come a second time. "situational": none with
@@ -285,12 +286,12 @@ class Go(Env[GoState]):
             score if the game is over, "B+1.5", "W+7.5" or "0", and else none.
 
         Raises:
-          ValueError: an illegal move.
+          ValueError: an illegal move, or what is no action.
         """
         if isinstance(actions, str):
             moves = replay.read_moves(self, actions)
         else:
-            moves = replay.in_turn(self, actions)
+            moves = replay.in_turn(self, map(self._checked_index, actions))
         start = self.init()
         final = replay.play(self, start, moves)
         if result is None and (final.terminated | final.truncated):

@@ -8,6 +8,10 @@ import numpy as np
 COLUMNS = "ABCDEFGHJKLMNOPQRST"  # GTP leaves out the I
 PLAYERS = "XO"  # Black and White
 NO_POINT = "-"
+MAX_SIZE = 19
+MAX_KOMI = MAX_SIZE * MAX_SIZE
+SETUP = ("AB", "AW", "AE", "PL")  # properties of SGF; those of a whole record:
+ROOT = ("AP", "CA", "FF", "GM", "HA", "KM", "ST", "SZ")
 
 
 class Position(NamedTuple):
@@ -31,6 +35,11 @@ class Record(NamedTuple):
     player: int  # who moves first
     moves: list[tuple[int, int]]  # player and action
     result: str | None  # "B+3.5", "W+R", "0"
+
+
+def is_komi(komi: float) -> bool:
+    """Whether a game may have this number as its komi."""
+    return abs(komi) <= MAX_KOMI and 2 * komi % 1 == 0
 
 
 def vertex(action: int, size: int) -> str:
@@ -150,38 +159,130 @@ def write_record(record: Record) -> str:
 def read_record(text: str) -> Record:
     """Reads a game, its first variation.
 
+    Of the properties those that the board and the moves depend on are read, and have to
+    be where SGF has them.
+
     Raises:
-      ValueError: it is not SGF, or not one that can be a game of Go.
+      ValueError: it is not SGF, or not one that can be a game of Go; says in which
+        node, the root being node 1, what was there, and what was expected.
     """
-    from sgfmill import sgf, sgf_moves
+    from sgfmill import sgf_grammar
 
     try:
-        game = sgf.Sgf_game.from_string(text)
-        size = game.get_size()
-        board, moves = sgf_moves.get_setup_and_moves(game)
-        root = game.get_root()
-        komi = game.get_komi() if root.has_property("KM") else None
-        handicap = game.get_handicap()
-        first = root.get("PL") if root.has_property("PL") else None
+        tree = sgf_grammar.parse_sgf_game(text.encode())
     except ValueError as error:
-        why = str(error) or "a property has a value that it cannot have"
-        raise ValueError(f"not a game in SGF: {why}") from error
-    cells = np.zeros((size, size), np.int8)
-    for colour, (row, column) in board.list_occupied_points():
-        cells[size - 1 - row, column] = 1 if colour == "b" else -1
-    if moves:
-        first = moves[0][0]
-    elif first is None:
-        first = "w" if handicap else "b"
+        raise ValueError(f"not a game in SGF: {error}") from error
+    line = list(sgf_grammar.main_sequence_iter(tree))
+    root = _Node(1, line[0], MAX_SIZE)
+    if root.get("GM", 1) != 1:
+        raise root.fault("GM")
+    size = root.get("SZ", MAX_SIZE)
+    if not 2 <= size <= MAX_SIZE:
+        raise root.fault("SZ")
+    nodes = [_Node(number, values, size) for number, values in enumerate(line, 1)]
+    root = nodes[0]
+    komi, handicap = root.get("KM"), root.get("HA")
+    if komi is not None and not is_komi(komi):
+        raise root.fault("KM")
+    if handicap is not None and (handicap < 0 or handicap == 1):
+        raise root.fault("HA")
+    cells = _read_setup(root)
+    stones = int((cells == 1).sum())
+    if handicap and handicap != stones:
+        expected = f"{handicap} black stones set up (AB), got {stones}"
+        raise root.fault("HA", expected=expected)
+    moves = _read_moves(nodes)
+    first = root.get("PL")
+    if first is not None and moves and "bw".index(first) != moves[0][0]:
+        mover = "BW"[moves[0][0]]
+        raise root.fault("PL", expected=f"{mover}, who makes the first move")
+    first = first or ("w" if handicap else "b")
     return Record(
         size=size,
         komi=komi,
-        handicap=handicap,
+        handicap=handicap or None,
         cells=cells,
-        player="bw".index(first),
-        moves=[("bw".index(colour), _action(point, size)) for colour, point in moves],
-        result=root.get("RE") if root.has_property("RE") else None,
+        player=moves[0][0] if moves else "bw".index(first),
+        moves=moves,
+        result=root.get("RE"),
     )
+
+
+class _Node(NamedTuple):
+    """A node of a record; the root is node 1."""
+
+    number: int
+    values: dict[str, list[bytes]]
+    size: int
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a property as sgfmill reads it."""
+        from sgfmill.sgf_properties import Presenter
+
+        if name not in self.values:
+            return default
+        try:
+            return Presenter(self.size, "UTF-8").interpret(name, self.values[name])
+        except ValueError as error:
+            raise self.fault(name) from error
+
+    def fault(self, *names: str, expected: str | None = None) -> ValueError:
+        """The error that tells properties of this node, and what was expected."""
+        raw = [(name, b"][".join(self.values[name]).decode()) for name in names]
+        got = " ".join(
+            f"{name}[{value if len(value) < 40 else value[:40] + '...'}]"
+            for name, value in raw
+        )
+        if expected is None:
+            letters = f"two letters, a to {chr(ord('a') + self.size - 1)}"
+            points = f"points of {letters} each"
+            move = f"one move, {letters}, or nothing for a pass"
+            expected = {
+                **dict.fromkeys(("AB", "AW", "AE"), points),
+                **dict.fromkeys("BW", move),
+                "GM": "1, which is Go",
+                "HA": "a number of stones, 0 or 2 and more",
+                "KM": f"a multiple of 1/2 from -{MAX_KOMI} to {MAX_KOMI}",
+                "PL": "B or W",
+                "RE": "one result",
+                "SZ": f"a size from 2 to {MAX_SIZE}",
+            }[names[0]]
+        return ValueError(f"node {self.number}, {got}: expected {expected}")
+
+
+def _read_setup(root: _Node) -> np.ndarray:
+    """The stones that a root sets up, [N, N] int8."""
+    size = root.size
+    cells = np.zeros((size, size), np.int8)
+    setter: dict[int, str] = {}
+    for name, cell in (("AB", 1), ("AW", -1), ("AE", 0)):
+        for point in root.get(name, ()):
+            action = _action(point, size)
+            if action in setter:
+                other, where = setter[action], vertex(action, size)
+                expected = f"each point once, got {where} in both"
+                raise root.fault(other, name, expected=expected)
+            setter[action] = name
+            cells.flat[action] = cell
+    return cells
+
+
+def _read_moves(nodes: list[_Node]) -> list[tuple[int, int]]:
+    """The moves of a record, each with its player."""
+    moves = []
+    for node in nodes:
+        setup = [name for name in SETUP if name in node.values]
+        found = [name for name in "BW" if name in node.values]
+        for name in (*setup, *ROOT):
+            if node.number > 1 and name in node.values:
+                raise node.fault(name, expected="it in the root only, node 1")
+        if found and setup:
+            expected = "setup stones and moves in nodes of their own"
+            raise node.fault(setup[0], found[0], expected=expected)
+        if len(found) == 2:
+            raise node.fault("B", "W", expected="one move in a node")
+        moves += [("BW".index(n), _action(node.get(n), node.size)) for n in found]
+    return moves
 
 
 def _point(action: Any, size: int) -> tuple[int, int]:

@@ -1,12 +1,11 @@
 """Which options a game of Go may have."""
 
-import math
 from typing import Any
 
 from envs.go.drawing import max_handicap
+from envs.go.notation import MAX_KOMI, MAX_SIZE, is_komi
 
 KO_RULES = ("simple", "positional", "situational")
-MAX_KOMI = 19 * 19
 MAX_PLIES = 2**15 - 1  # plies are int16
 
 
@@ -18,11 +17,12 @@ def check(
     Raises:
       ValueError: says which, and what it may be.
     """
-    _check_whole("size", size, 2, 19)
+    _check_whole("size", size, 2, MAX_SIZE)
     number = isinstance(komi, int | float) and not isinstance(komi, bool)
-    if not number or not math.isfinite(komi) or abs(komi) > MAX_KOMI:
+    if not number or not is_komi(komi):
         raise ValueError(
-            f"go: komi is a number from -{MAX_KOMI} to {MAX_KOMI}, got {komi!r}"
+            f"go: komi is a multiple of 1/2 from -{MAX_KOMI} to {MAX_KOMI}, got "
+            f"{komi!r}"
         )
     if ko not in KO_RULES:
         raise ValueError(f"go: ko is one of {', '.join(KO_RULES)}, got {ko!r}")

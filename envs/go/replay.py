@@ -16,7 +16,7 @@ NAMES = ("Black", "White")
 def in_turn(env: "Go", actions: Iterable[int]) -> list[tuple[int, int]]:
     """Each action with its player, from the start."""
     first = int(env.handicap > 0)
-    return [((first + ply) % 2, int(a)) for ply, a in enumerate(actions)]
+    return [((first + ply) % 2, a) for ply, a in enumerate(actions)]
 
 
 def read_moves(env: "Go", text: str) -> list[tuple[int, int]]:
@@ -69,10 +69,6 @@ def play_record(env: "Go", record: notation.Record) -> "GoState":
         raise ValueError(
             f"the komi is {record.komi:g} and here {env.komi:g}: read it with "
             f"envs.make({env.id!r}, komi={record.komi:g})"
-        )
-    if record.handicap and not record.cells.any():
-        raise ValueError(
-            f"the handicap is {record.handicap}, but no stones are set up (AB)"
         )
     position = begin.start(record.cells, record.player)
     begin.check(position, env.length)

@@ -195,7 +195,24 @@ def test_cap_truncates_and_is_no_draw():
     assert ENV.options["max_plies"] == 200
     endless = envs.make("oware", max_plies=None)
     state = _at("1,0,0,0,0,1/5,0,0,0,0,1", env=endless, plies=32767)
-    assert not jitted_step(endless)(state, 0).truncated
+    after = jitted_step(endless)(state, 0)
+    assert not after.truncated and int(after.plies) == 32768
+    read = endless.from_text(endless.to_text(after))
+    jax.tree.map(np.testing.assert_array_equal, read, after)
+
+
+def test_plies_without_a_cap_are_counted_as_far_as_they_can_be():
+    endless = envs.make("oware", max_plies=None)
+    last = 2**31 - 1
+    state = _at("1,0,0,0,0,1/5,0,0,0,0,1", env=endless, plies=last)
+    after = jitted_step(endless)(state, 0)
+    assert int(after.plies) == last and str(last) in envs.Oware.__doc__
+    read = endless.from_text(endless.to_text(after))
+    jax.tree.map(np.testing.assert_array_equal, read, after)
+    zeros = endless.from_text(f"{START} {'0' * 5000}7")
+    assert int(zeros.plies) == 7
+    with pytest.raises(ValueError, match="has 2147483648 plies; the cap is 2147483647"):
+        endless.from_text(f"{START} {last + 1}")
 
 
 def test_capture_starts_the_history_anew():
@@ -261,6 +278,14 @@ START = "4,4,4,4,4,4/4,4,4,4,4,4 0-0 South"
         (START.replace("0-0", "1-0"), "has 49 seeds; there are 48"),
         (START.replace("4", "44444444", 1), "seeds; there are 48"),
         (START + " 201", "has 201 plies; the cap is 200"),
+        (
+            START + " " + "9" * 5000,
+            "number 15 of the text, 9999999999..., has 5000 dig",
+        ),
+        (
+            "8" * 5000 + START[1:],
+            "^oware: number 1 of the text, 8888888888..., has 5000",
+        ),
     ],
 )
 def test_impossible_text_is_refused(text, message):
