@@ -7,7 +7,7 @@ is unbatched: callers use `jax.vmap`.
 import abc
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 import jax
@@ -154,11 +154,16 @@ class Game(abc.ABC, Generic[StateT]):
         same = [a for known, a in legal.items() if known.lower() == name.lower()]
         if len(same) == 1 and not self.case_matters:
             return same[0]
-        if not legal:
-            raise ValueError(f"{self.id}: no move {text!r}, the game is over")
-        raise ValueError(
+        raise self._no_move_called(text, legal)
+
+    def _no_move_called(self, text: str, legal: Iterable[str]) -> ValueError:
+        """That no legal move has that name, with the names that there are."""
+        names = " ".join(legal)
+        if not names:
+            return ValueError(f"{self.id}: no move {text!r}, the game is over")
+        return ValueError(
             f"{self.id}: {text!r} is not a legal move here; a move is "
-            f"{self.action_format}; legal here: {' '.join(legal)}"
+            f"{self.action_format}; legal here: {names}"
         )
 
     def _checked_action(

@@ -26,6 +26,7 @@ START, UNKNOWN = -1, -2  # for `last`: no stone was placed, or nobody knows whic
 #  (0, -1)  cell  (0, +1)
 #     (+1, -1)  (+1, 0)
 AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 0), (1, -1), (0, -1))
+_DOWN, _RIGHT = np.array(AROUND, np.int32).T
 
 
 @jax.tree_util.register_dataclass
@@ -313,14 +314,20 @@ def _join(
 ) -> tuple[jax.Array, jax.Array]:
     """The labels after a stone of the player, and whether it joins both sides."""
     sign = (1 - 2 * player).astype(jnp.int16)
-    near = labels.at[jnp.asarray(_neighbours(size))[cell]].get(
+    # Not from the table of neighbours: JAX refuses to look up a constant in a batch
+    # spread over devices.
+    row = jax.lax.div(cell, jnp.int32(size))
+    column = cell - row * size
+    rows, columns = row + _DOWN, column + _RIGHT
+    inside = (rows >= 0) & (rows < size) & (columns >= 0) & (columns < size)
+    near = labels.at[jnp.where(inside, rows * size + columns, size * size)].get(
         mode="fill", fill_value=0
     )
     near = jnp.maximum(near * sign, 0)  # the player's own labels, else 0
     # Two neighbours side by side are of one chain if both are the player's, so that the
     # greater of their labels tells all: three chains at most meet at a cell.
     chains = [jnp.maximum(near[first], near[first + 1]) for first in (0, 2, 4)]
-    along = jnp.where(player == 0, cell // size, cell % size)
+    along = jnp.where(player == 0, row, column)
     sides = (along == 0) + 2 * (along == size - 1)
     touched = (chains[0] | chains[1] | chains[2] | sides.astype(jnp.int16)) & 3
     label = (4 * (cell + 1)).astype(jnp.int16) | touched

@@ -48,7 +48,10 @@ class Actions:
         """Start square, target square (as in `envs.chess.bits`) and plane."""
         place, plane = action // self.planes, action % self.planes
         start = place if self.size == 8 else place // self.size * 8 + place % self.size
-        return start, start + jnp.asarray(self.offsets)[plane], plane
+        # A sum and no look-up, which JAX refuses in a batch spread over devices.
+        here = np.arange(self.planes, dtype=np.int32) == plane
+        offset = jnp.where(here, self.offsets, 0).sum(dtype=jnp.int32)
+        return start, start + offset, plane
 
     def squares(
         self, action: int, player: int

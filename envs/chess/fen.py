@@ -14,6 +14,8 @@ _SETS = {"P": (0,), "N": (1,), "B": (2,), "R": (3,), "Q": (2, 3), "K": (4,)}
 _LETTERS = {sets: letter for letter, sets in _SETS.items()}
 _MINE, _CASTLING, _EN_PASSANT = 5, 6, 7
 _COLOURS = ("White", "Black")
+_MOST_PLIES = 9999  # without capture or pawn move
+_MOST_MOVES = 999_999_999  # twice that, and the plies of a game, are within 32 bits
 # Castling: the letter, whose it is, and the files of king and rook.
 _CASTLES = (("K", 0, 4, 7), ("Q", 0, 4, 0), ("k", 1, 4, 7), ("q", 1, 4, 0))
 
@@ -110,8 +112,13 @@ class _Reader:
         return Position(
             flip(seen, self.size) if player else seen,
             player,
-            self.number(clock, "the count of plies without capture or pawn move", 0),
-            self.number(move_number, "the move number", 1),
+            self.number(
+                clock,
+                "the count of plies without capture or pawn move",
+                0,
+                _MOST_PLIES,
+            ),
+            self.number(move_number, "the move number", 1, _MOST_MOVES),
         )
 
     def board(self, placed: str) -> dict[tuple[int, int], str]:
@@ -193,7 +200,9 @@ class _Reader:
                 )
         return 1 << 8 * file + rank
 
-    def number(self, field: str, name: str, least: int) -> int:
-        if not (field.isascii() and field.isdigit() and least <= int(field) <= 9999):
-            self.fail(f"{name} is {least} to 9999, got {field!r}")
+    def number(self, field: str, name: str, least: int, most: int) -> int:
+        # Python refuses to read thousands of digits.
+        digits = field.isascii() and field.isdigit() and len(field) <= 100
+        if not (digits and least <= int(field) <= most):
+            self.fail(f"{name} is {least} to {most}, got {field!r}")
         return int(field)

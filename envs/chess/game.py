@@ -64,10 +64,10 @@ class ChessGame(Env[ChessState]):
             ("move_rule", move_rule, 1, 100),
             ("max_plies", max_plies, 1, 100_000),
         ):
-            if value is None and option != "move_rule":
+            none = "" if option == "move_rule" else ", or None for no such rule"
+            if none and value is None:
                 continue
             if type(value) is not int or not least <= value <= most:
-                none = "" if option == "move_rule" else ", or None for no such rule"
                 raise ValueError(
                     f"{self.id}: {option} is a whole number from {least} to {most}"
                     f"{none}, got {value!r}"
@@ -187,8 +187,9 @@ class ChessGame(Env[ChessState]):
         if self._rules.full:
             sets += [board.castling, board.en_passant]
         words = jnp.stack([jnp.stack([each.low, each.high]) for each in sets])
-        bits = words[:, :, None] >> np.arange(32, dtype=np.uint32)[None, None, :]
-        shown = (bits & np.uint32(1)).reshape(-1, 8, 8)[:, : self.size, : self.size]
+        places = np.arange(32, dtype=np.uint32).reshape(1, 1, 4, 8)
+        bits = (words[:, :, None, None] >> places & np.uint32(1)).reshape(-1, 8, 8)
+        shown = bits[:, : self.size, : self.size]
         planes = shown.transpose(2, 1, 0)[::-1].astype(jnp.float32)
         numbers = [state.clock / (2 * self.move_rule), jnp.zeros_like(planes[0, 0, 0])]
         if self.repetitions is not None:
@@ -199,13 +200,9 @@ class ChessGame(Env[ChessState]):
         return jnp.concatenate([planes, counts], axis=2)
 
     def to_text(self, state: ChessState) -> str:
-        return fen.write(
-            fen.rows(np.asarray(state.board), int(state.current_player), self.size),
-            np.asarray(state.board),
-            int(state.current_player),
-            int(state.clock),
-            int(state.move_number),
-        )
+        words, player = np.asarray(state.board), self._player(state)
+        counts = int(state.clock), int(state.move_number)
+        return fen.write(self._rows(state), words, player, *counts)
 
     def from_text(self, text: str) -> ChessState:
         return self._read(fen.read(text, self.size))
@@ -230,14 +227,8 @@ class ChessGame(Env[ChessState]):
             return ""
         board, player = jnp.asarray(state.board), jnp.asarray(state.current_player)
         # The position alone, as if it had no history.
-        alone = self._complete(
-            board,
-            player,
-            jnp.int16(0),
-            jnp.int32(1),
-            jnp.zeros_like(state.hashes),
-            jnp.int16(-1),
-        )
+        past = jnp.int16(0), jnp.int32(1), jnp.zeros_like(state.hashes), jnp.int16(-1)
+        alone = self._complete(board, player, *past)
         if np.any(alone.rewards):
             return "checkmate"
         if self.insufficient_material and _is_dead(Board.of(board)):
@@ -253,9 +244,8 @@ class ChessGame(Env[ChessState]):
         return "the cap on plies" if state.truncated else "an illegal move"
 
     def _action_name(self, state: ChessState, action: int) -> str:
-        return notation.uci(
-            self._actions, self._rows(state), self._player(state), action
-        )
+        rows, player = self._rows(state), self._player(state)
+        return notation.uci(self._actions, rows, player, action)
 
     def text_to_action(self, state: ChessState, text: str) -> int:
         """The legal action of a name: UCI ("e7e8q", castling as e1g1 or e1h1) or SAN.
@@ -270,7 +260,10 @@ class ChessGame(Env[ChessState]):
         if len(found) > 1:
             names = " ".join(self._action_name(state, action) for action in found)
             raise ValueError(f"{self.id}: {text!r} may be any of {names}")
-        return found[0] if found else super().text_to_action(state, text)
+        if not found:
+            names = [self._action_name(state, action) for action in legal]
+            raise self._no_move_called(text, names)
+        return found[0]
 
     def draw(self, state: ChessState) -> str:
         return drawing.text(self._rows(state), self._status(state))
@@ -338,9 +331,8 @@ class Chess(ChessGame):
     legal; `from_text` takes other ones too and leaves them out. It does not hold
     earlier positions: a game that is read counts repetitions from there on. A position
     is read whether or not a game can lead to it, the mover's opponent in check too; no
-    move takes a king. A move is
-    in UCI: e2e4, e7e8q, castling e1g1. `text_to_action` also takes e1h1 for castling,
-    and SAN: Nf3, exd5, O-O, e8=Q.
+    move takes a king. A move is in UCI: e2e4, e7e8q, castling e1g1. `text_to_action`
+    also takes e1h1 for castling, and SAN: Nf3, exd5, O-O, e8=Q.
 
     A state takes 5558 bytes, 4672 of them the legal actions and 800 the hashes of
     positions; 4758 bytes with repetitions=None. Two positions are taken for equal by

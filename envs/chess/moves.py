@@ -149,7 +149,7 @@ class MoveRules:
         )
         victim = goal & board.occupied
         left = source | victim
-        passed = squares(())
+        passed = board.en_passant  # always empty on a smaller board
         if self.full:
             en_passant = pawn & (goal & board.en_passant).any()
             left = left | self.down.ahead(goal).when(en_passant)

@@ -27,10 +27,13 @@ def uci(actions: Actions, rows: list[str], player: int, action: int) -> str:
 def find(
     actions: Actions, rows: list[str], player: int, legal: list[int], text: str
 ) -> list[int]:
-    """The legal actions that a text may mean: UCI, king takes rook, or SAN."""
+    """The legal actions that a text may mean: UCI, king takes rook, or SAN.
+
+    UCI is read in capitals as well, unless it is SAN so: "B2c3" is a bishop's move.
+    """
     names = {uci(actions, rows, player, action): action for action in legal}
-    if text.lower() in names:
-        return [names[text.lower()]]
+    if text in names:
+        return [names[text]]
     king, home = "Kk"[player], square_name(4, 7 * player)
     castling = {
         files: names[f"{home}{'cg'[files > 0]}{1 + 7 * player}"]
@@ -47,7 +50,7 @@ def find(
         return [castling[files]] if files in castling else []
     match = _SAN.fullmatch(bare)
     if not match:
-        return []
+        return [names[text.lower()]] if text.lower() in names else []
     found = []
     for name, action in names.items():
         start, _ = actions.squares(action, player)

@@ -30,6 +30,8 @@ def test_start_is_the_start_position():
         "r3k2r/8/8/8/3pP3/8/8/R3K2R b Kq e3 0 12",
         "8/8/8/4k3/8/8/8/4K2R w - - 61 90",
         "8/8/8/4k3/8/8/8/4K2R b - - 120 150",  # a draw since long
+        "8/8/8/4k3/8/8/8/4K2R w - - 0 50000",
+        "8/8/8/4k3/8/8/8/4K2R w - - 0 999999999",
     ],
 )
 def test_fen_reads_back_as_it_was(text):
@@ -45,8 +47,8 @@ def test_fen_without_counts_is_read_and_an_idle_en_passant_square_is_left_out():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "got 0 fields, expected 6"),
-        (START + " 7", "got 7 fields, expected 6"),
+        ("", "got 0 fields, expected 4 or 6"),
+        (START + " 7", "got 7 fields, expected 4 or 6"),
         (START.replace("/8/8/8", "/8/8"), "got 7 ranks, expected 8"),
         (START.replace("/8/8", "/9/8", 1), "'9' in rank 6 is neither"),
         (START.replace("/8/8", "/7/8", 1), "rank 6, '7', has 7 squares, expected 8"),
@@ -68,13 +70,24 @@ def test_fen_without_counts_is_read_and_an_idle_en_passant_square_is_left_out():
             "en passant e6 needs e7 to be empty",
         ),
         (START.replace("- 0 1", "- -1 1"), "plies without capture .* is 0 to 9999"),
-        (START.replace("- 0 1", "- 0 0"), "the move number is 1 to 9999, got '0'"),
-        (START.replace("- 0 1", "- 0 ¹"), "the move number is 1 to 9999, got '¹'"),
+        (START.replace("- 0 1", "- 0 0"), "the move number is 1 to 999999999, got '0'"),
+        (START.replace("- 0 1", "- 0 ¹"), "the move number is 1 to 999999999, got '¹'"),
+        (START.replace("- 0 1", "- 0 1000000000"), "the move number is 1 to 999999999"),
     ],
 )
 def test_broken_fen_is_refused_with_the_reason(text, message):
     with pytest.raises(ValueError, match=message):
         ENV.from_text(text)
+
+
+def test_counts_of_thousands_of_digits_are_refused_with_the_reason():
+    many = 5000 * "9"
+    for counts, message in (
+        (f"- 0 {many}", "FEN .*: the move number is 1 to 999999999"),
+        (f"- {many} 1", "FEN .*: the count of plies without .* is 0 to 9999"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ENV.from_text(START.replace("- 0 1", counts))
 
 
 def test_castling_and_promotions_are_written_as_uci_says():
@@ -109,6 +122,31 @@ def test_san_needs_to_say_which_piece_it_is():
         assert ENV.action_to_text(state, ENV.text_to_action(state, name)) == uci
     with pytest.raises(ValueError, match="'Nd2' may be any of b1d2 f3d2"):
         ENV.text_to_action(state, "Nd2")
+
+
+def test_san_that_looks_like_uci_in_capitals_is_san():
+    both = read("8/7p/8/7k/3B4/8/1K1B4/8 w - - 0 1")  # the king on b2 reaches c3 too
+    for name, uci in (("B2c3", "d2c3"), ("b2c3", "b2c3"), ("B2C3", "b2c3")):
+        assert ENV.action_to_text(both, ENV.text_to_action(both, name)) == uci
+    taken = read("7k/8/8/8/8/2p5/1P1B4/K7 w - - 0 1")
+    for name, uci in (("B2c3", "d2c3"), ("Bxc3", "d2c3"), ("bxc3", "b2c3")):
+        assert ENV.action_to_text(taken, ENV.text_to_action(taken, name)) == uci
+    pinned = read("3r3k/8/8/8/8/2p5/1P1B4/3K4 w - - 0 1")  # the bishop stays on d2
+    assert ENV.text_to_action(pinned, "B2C3") == ENV.text_to_action(pinned, "b2c3")
+    for name in ("B2c3", "Bxc3"):
+        with pytest.raises(ValueError, match=f"'{name}' is not a legal move here"):
+            ENV.text_to_action(pinned, name)
+
+
+def test_move_numbers_of_long_games_read_back():
+    long_game = envs.Chess(max_plies=100_000)
+    state = long_game.from_text("7k/8/8/8/8/8/8/K6R b - - 0 49999")
+    state = long_game.step(state, long_game.text_to_action(state, "h8g7"))
+    text = long_game.to_text(state)
+    assert text.endswith(" 50000") and not state.truncated
+    assert long_game.to_text(long_game.from_text(text)) == text
+    far = long_game.from_text("7k/8/8/8/8/8/8/K6R w - - 0 999999999")
+    assert far.truncated
 
 
 @pytest.mark.parametrize("name", ["e2e5", "a7a8k", "e1h1", "O-O", "", "Qd4", "e9"])

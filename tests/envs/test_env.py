@@ -16,6 +16,21 @@ GAMES = [
     envs.make("nim"),
     envs.make("nim", heaps=(2, 3, 2), misere=True),
 ]
+# Games that are cheap to compile, one of each kind of step.
+SHARDED = (
+    "connect_four",
+    "tic_tac_toe",
+    "nim",
+    "gomoku_5x5",
+    "ultimate_tic_tac_toe",
+    "oware",
+    "othello_6x6",
+    "hex_5x5",
+    "go_5x5",
+    "gardner_chess",
+    "chess",
+    "sequential:tron_4x4",
+)
 every_game = pytest.mark.parametrize("env", GAMES, ids=repr)
 
 
@@ -173,13 +188,15 @@ def test_name_of_no_action_is_refused(action):
         GAMES[1].action_to_text(GAMES[1].init(), action)
 
 
-def test_sharded_batch_is_stepped():
-    # Explicit sharding, JAX's default: one row of games on each device.
-    env = GAMES[1]
+@pytest.mark.parametrize("game", SHARDED)
+def test_sharded_batch_is_stepped(game):
+    # Explicit sharding, JAX's default: some of the games on each device.
+    env = envs.make(game)
     mesh = jax.make_mesh((2,), ("data",))
     rows = jax.NamedSharding(mesh, jax.P("data"))
     states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), 4))
-    actions = np.arange(4, dtype=np.int32)
+    legal = np.flatnonzero(np.asarray(states.legal_action_mask)[0])
+    actions = np.array([*legal[:3], 0], np.int32)  # 0 is illegal in some games
     expected = jax.jit(jax.vmap(env.step))(states, actions)
     with jax.set_mesh(mesh):
         got = jax.jit(jax.vmap(env.step))(*jax.device_put((states, actions), rows))
