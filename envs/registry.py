@@ -96,8 +96,9 @@ def make(name: str, /, **options: Any) -> Any:
     """
     if isinstance(name, str) and name.startswith(SEQUENTIAL_PREFIX):
         game = name.removeprefix(SEQUENTIAL_PREFIX)
-        if not game.startswith(SEQUENTIAL_PREFIX):
-            return Sequential(make(game, **options))
+        if game.startswith(SEQUENTIAL_PREFIX):
+            raise ValueError(f"{game[:40]!r} is a view: its players move in turn")
+        return Sequential(make(game, **options))
     found = _find(name) if isinstance(name, str) else None
     if found is None:
         longer = [known for known in names() if known.startswith(f"{name}_")]
