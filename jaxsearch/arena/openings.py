@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from functools import partial
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import jax
@@ -57,7 +58,7 @@ def random_openings(
       ValueError: a count below 1, negative plies, random play that never gets there,
         or a game whose players move at once.
     """
-    whole = isinstance(count, int) and isinstance(num_plies, int)
+    whole = isinstance(count, Integral) and isinstance(num_plies, Integral)
     if not whole or count < 1 or num_plies < 0:
         raise ValueError(
             f"openings need a count of at least 1 and plies of at least 0, got {count} "

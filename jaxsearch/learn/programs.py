@@ -78,6 +78,9 @@ def make_programs(
     model = two_player_model(env, evaluate)
     searches = make_searches(settings)
     resignation = make_resignation(settings)
+    search_positions = functools.partial(
+        self_play.search_positions, model, searches.full
+    )
     optimizer = make_optimizer(settings)
     packing = Packing(env)
 
@@ -189,15 +192,7 @@ def make_programs(
         if count := settings.reanalysed:
             some = jax.tree.map(lambda x: x[:count], states)
             row_keys = jax.random.split(search_key, count)
-            root = model.root_fn(average, row_keys, some)
-            output = searches.full(
-                average,
-                row_keys,
-                root,
-                model.recurrent_fn,
-                ~some.legal_action_mask,
-                jnp.zeros(count, jnp.int32),
-            )
+            output = search_positions(average, row_keys, some)
             policy_target = policy_target.at[:count].set(output.action_weights)
             value = output.search_tree.summary().value
             search_value = search_value.at[:count].set(value)
@@ -245,13 +240,9 @@ def make_programs(
         return average, placed(state), losses
 
     def search_trees(params, state: TrainingState):
-        states, row_keys = state.games.states, state.games.keys
-        root = model.root_fn(params, row_keys, states)
-        illegal = ~states.legal_action_mask
-        output = searches.full(
-            params, row_keys, root, model.recurrent_fn, illegal, state.games.ply
-        )
-        return output.search_tree
+        return search_positions(
+            params, state.games.keys, state.games.states
+        ).search_tree
 
     return Programs(start, play, learn, search_trees)
 

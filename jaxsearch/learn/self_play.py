@@ -93,10 +93,8 @@ def start_games(
       row_keys: [B], kept for all games of the rows.
       play_on_share: the share of games in which nobody may resign.
     """
-    games = _new_games(
-        env, keys.split(row_keys, 2)[0], opening_plies, play_on_share, row_keys
-    )
-    return games
+    draws = keys.split(row_keys, 2)[0]
+    return _new_games(env, draws, opening_plies, play_on_share, row_keys)
 
 
 def play(
@@ -203,18 +201,26 @@ def play(
 
     tree = None
     if reuse_tree:  # without nodes, so that every row starts anew
-        first = functools.partial(_first_tree, model, searches.full)
-        like = jax.eval_shape(first, params, games)
+        search = functools.partial(search_positions, model, searches.full)
+        like = jax.eval_shape(search, params, games.keys, games.states).search_tree
         tree = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
     (games, _), (plies, notes) = jax.lax.scan(ply, (games, tree), full)
     return games, plies, _count_games(plies, *notes)
 
 
-def _first_tree(model, search, params, games):
-    root = model.root_fn(params, games.keys, games.states)
-    illegal = ~games.states.legal_action_mask
-    output = search(params, games.keys, root, model.recurrent_fn, illegal, games.ply)
-    return output.search_tree
+def search_positions(
+    model: TwoPlayerModel, search: SearchFn, params: Any, row_keys: Any, states: Any
+) -> mctx.PolicyOutput:
+    """A search of positions [B], apart from any game. The keys [B] are consumed."""
+    root_keys, search_keys = keys.split(row_keys, 2)
+    return search(
+        params,
+        search_keys,
+        model.root_fn(params, root_keys, states),
+        model.recurrent_fn,
+        ~states.legal_action_mask,
+        jnp.zeros_like(states.current_player),
+    )
 
 
 def _new_games(env, draws, opening_plies, play_on_share, row_keys) -> Games:

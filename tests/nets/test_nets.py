@@ -234,3 +234,20 @@ def test_observations_of_another_shape_are_refused(shape):
     net = nets.make("mlp", BOARD, ACTIONS, rngs=nnx.Rngs(0))
     with pytest.raises(ValueError, match=r"made for \[batch, 4, 5, 2\]"):
         net(jnp.zeros(shape))
+
+
+@pytest.mark.parametrize(("name", "sizes"), NETS)
+def test_value_is_the_chance_of_a_win_less_that_of_a_loss(name, sizes):
+    net = nets.make(name, BOARD, ACTIONS, value_head="wdl", rngs=nnx.Rngs(0), **sizes)
+    told = net.predict(observations())
+    assert told.outcome_logits.shape == (len(told.value), 3)
+    assert (np.ptp(told.outcome_logits, axis=1) > 0).all()
+    chances = np.asarray(jax.nn.softmax(told.outcome_logits, axis=1))
+    np.testing.assert_allclose(told.value, chances[:, 0] - chances[:, 2], atol=1e-6)
+
+
+def test_head_that_there_is_not_is_refused():
+    scalar = nets.make("mlp", BOARD, ACTIONS, rngs=nnx.Rngs(0))
+    assert scalar.predict(observations()).outcome_logits is None
+    with pytest.raises(ValueError, match="unknown value_head 'wld': choose one of sc"):
+        nets.make("mlp", BOARD, ACTIONS, value_head="wld", rngs=nnx.Rngs(0))
