@@ -133,7 +133,7 @@ class ConnectFour(Env[ConnectFourState]):
     def to_svg(self, state: ConnectFourState) -> str:
         """The upright board, columns numbered below it; rings on four in a row."""
         won = _cells_of_fours(_board(state))
-        drawing = Svg(380, 390)
+        drawing = Svg(380, 352)
         drawing.rect(8, 8, 364, 314, rx=12, fill="#2d62a8")
         for row, cells in enumerate(_board(state)):
             for column, cell in enumerate(cells):
@@ -145,8 +145,7 @@ class ConnectFour(Env[ConnectFourState]):
         for column in range(COLUMNS):
             x, number = 40 + 50 * column, str(column + 1)
             drawing.text(x, 338, number, fill="#606060", font_size=14)
-        status = self.status(state, ("red", "yellow"))
-        drawing.text(190, 368, status, fill="#303030", font_size=16)
+        drawing.caption(self.status(state, ("red", "yellow")))
         return str(drawing)
 
     @functools.cached_property

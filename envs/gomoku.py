@@ -311,6 +311,7 @@ class Gomoku(Env[GomokuState]):
                 drawing.circle(x, y, 18, fill=fill, stroke="#111111")
                 if row * self.size + column == int(state.last):
                     drawing.circle(x, y, 6, fill=mark)
+        drawing.caption(self.status(state, ("black", "white")))
         return str(drawing)
 
     @functools.cached_property

@@ -284,6 +284,7 @@ class Goofspiel(SimultaneousEnv[GoofspielState]):
                 fill="#ffffff",
                 font_size=15,
             )
+        picture.caption(self.status(state, PLAYERS))
         return str(picture)
 
 

@@ -26,7 +26,7 @@ def draw_board(rows: Sequence[Sequence[int | None]], last: int, caption: str) ->
     size = len(rows)
     width = (3 * size - 1) * HALF + 2 * MARGIN
     height = (1.5 * size + 0.5) * RADIUS + 2 * MARGIN
-    drawing = svg.Svg(width, height + MARGIN / 2)
+    drawing = svg.Svg(width, height - MARGIN / 2)
     for side, points in enumerate(_sides(size)):
         look = {"stroke": COLOURS[side % 2], "stroke_width": 7}
         for a, b in itertools.pairwise(points):
@@ -44,7 +44,7 @@ def draw_board(rows: Sequence[Sequence[int | None]], last: int, caption: str) ->
         letter = chr(ord("a") + number)
         drawing.text(*_middle(-1, number + 0.25), letter, font_size=13)
         drawing.text(*_middle(number, -0.95), str(number + 1), font_size=13)
-    drawing.text(width / 2, height - MARGIN / 4, caption, font_size=14)
+    drawing.caption(caption)
     return str(drawing)
 
 

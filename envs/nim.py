@@ -140,7 +140,7 @@ class Nim(Env[NimState]):
     def to_svg(self, state: NimState) -> str:
         """A row of objects for each heap, those taken as empty circles."""
         width = max(24 * self.max_heap + 88, 320)
-        drawing = Svg(width, 32 * len(self.heaps) + 60)
+        drawing = Svg(width, 32 * len(self.heaps) + 24)
         for number, heap in enumerate(np.asarray(state.heaps).tolist()):
             y = 32 + 32 * number
             drawing.text(24, y, str(number + 1), fill="#909090", font_size=14)
@@ -151,8 +151,7 @@ class Nim(Env[NimState]):
                 drawing.circle(x, y, 9, **style)
             x = 64 + 24 * self.max_heap
             drawing.text(x, y, str(heap), fill="#303030", font_size=16)
-        y, status = 32 * len(self.heaps) + 36, self._status_and_rule(state)
-        drawing.text(width / 2, y, status, fill="#303030", font_size=14)
+        drawing.caption(self._status_and_rule(state))
         return str(drawing)
 
     def _status_and_rule(self, state: NimState) -> str:

@@ -200,7 +200,7 @@ class Othello(Env[OthelloState]):
         """The board; a cell on which the mover can place a disc has a small ring."""
         cell, margin = 40, 28
         board, bottom = self.size * cell, margin + self.size * cell
-        drawing = svg.Svg(board + 2 * margin, board + 2 * margin + 20)
+        drawing = svg.Svg(board + 2 * margin, bottom + 8)
         drawing.rect(margin, margin, board, board, fill="#2e8b57")
         for number in range(self.size + 1):
             at = margin + number * cell
@@ -220,12 +220,7 @@ class Othello(Env[OthelloState]):
                     fill = "#111111" if mark == "X" else "#fafafa"
                     look = {"fill": fill, "stroke": "#111111", "stroke_width": 1}
                     drawing.circle(x, middle, cell * 0.4, **look)
-        drawing.text(
-            margin + board / 2,
-            bottom + margin * 0.8,
-            self._caption(state),
-            font_size=14,
-        )
+        drawing.caption(self._caption(state))
         return str(drawing)
 
     def _rows(self, state: OthelloState, movable: str = ".") -> list[list[str]]:

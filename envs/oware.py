@@ -292,6 +292,7 @@ class Oware(Env[OwareState]):
             x, store = (width - 42, 42)[player], str(state.stores[player])
             drawing.text(x, height / 2 - 10, store, font_size=26, **white)
             drawing.text(x, height / 2 + 18, PLAYERS[player], font_size=14, **white)
+        drawing.caption(self.status(state, PLAYERS))
         return str(drawing)
 
 

@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ElementTree
 
 NAMESPACE = "http://www.w3.org/2000/svg"
+WHITE = "#ffffff"
 
 
 class Svg:
@@ -11,7 +12,8 @@ class Svg:
     Attributes are SVG's own with _ for -: `stroke_width=2`, `text_anchor="middle"`.
     """
 
-    def __init__(self, width: float, height: float, background: str = "#ffffff"):
+    def __init__(self, width: float, height: float, background: str = WHITE):
+        self._width, self._height, self._background = width, height, background
         self._root = ElementTree.Element(
             "svg",
             {
@@ -41,6 +43,16 @@ class Svg:
         attributes.setdefault("text_anchor", "middle")
         attributes.setdefault("dominant_baseline", "central")
         self._add("text", x=x, y=y, **attributes).text = text
+
+    def caption(self, text: str):
+        """A line below the drawing, such as who is to move, in a strip of its own."""
+        size = max(14.0, self._width / 26)
+        height = self._height + 2 * size
+        self._root.set("viewBox", f"0 0 {_number(self._width)} {_number(height)}")
+        if self._background != WHITE:
+            self.rect(0, self._height, self._width, 2 * size, fill=WHITE)
+        middle = self._width / 2, self._height + size
+        self.text(*middle, text, font_size=size, fill="#303030")
 
     def __str__(self) -> str:
         ElementTree.indent(self._root)

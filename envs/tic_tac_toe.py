@@ -116,7 +116,7 @@ class TicTacToe(Env[TicTacToeState]):
         board, legal = np.asarray(state.board), np.asarray(state.legal_action_mask)
         lines = [line for line in LINES if len(set(board[line])) == 1]
         won = {int(c) for line in lines for c in line if board[c] != EMPTY}
-        drawing = Svg(260, 284)
+        drawing = Svg(260, 244)
         for cell in range(9):
             x, y = 40 + 60 * (cell % 3), 40 + 60 * (cell // 3)
             if cell in won:
@@ -129,8 +129,7 @@ class TicTacToe(Env[TicTacToeState]):
             style = {"stroke": "#303030", "stroke_width": 3, "stroke_linecap": "round"}
             drawing.line(edge, 42, edge, 218, **style)
             drawing.line(42, edge, 218, edge, **style)
-        status = self.status(state, MARKS)
-        drawing.text(130, 254, status, fill="#303030", font_size=16)
+        drawing.caption(self.status(state, MARKS))
         return str(drawing)
 
     @functools.cached_property

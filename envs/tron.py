@@ -237,6 +237,7 @@ class Tron(SimultaneousEnv[TronState]):
                 picture.line(x - 12, y + 12, x + 12, y - 12, **ink)
             else:
                 picture.text(x, y, name, fill="#0b1420", font_size=20)
+        picture.caption(self.status(state, PLAYERS))
         return str(picture)
 
     @functools.cached_property

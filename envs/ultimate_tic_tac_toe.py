@@ -249,6 +249,7 @@ class UltimateTicTacToe(Env[UltimateTicTacToeState]):
             for letter, digit, at, distance, size in labels:
                 drawing.text(at, edge - distance, letter, font_size=size)
                 drawing.text(edge - distance, at, digit, font_size=size)
+        drawing.caption(self.status(state, MARKS))
         return str(drawing)
 
     @functools.cached_property

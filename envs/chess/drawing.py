@@ -29,7 +29,7 @@ def picture(rows: list[str], last: tuple[tuple[int, int], ...], status: str) -> 
     """
     size = len(rows)
     side = size * _SQUARE
-    svg = Svg(side + 2 * _MARGIN, side + 2 * _MARGIN + 18)
+    svg = Svg(side + 2 * _MARGIN, side + 2 * _MARGIN)
     small = {"font_size": 13, "fill": "#555555"}
     for number in range(size):
         middle = _MARGIN + (number + 0.5) * _SQUARE
@@ -54,5 +54,5 @@ def picture(rows: list[str], last: tuple[tuple[int, int], ...], status: str) -> 
                     stroke="#1c1c1c",
                     stroke_width=0.8 if white else 0,
                 )
-    svg.text(_MARGIN + side / 2, side + 2 * _MARGIN + 6, status, font_size=14)
+    svg.caption(status)
     return str(svg)

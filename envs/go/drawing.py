@@ -6,6 +6,7 @@ from envs import svg
 from envs.go.notation import COLUMNS
 
 CELL = 32
+EDGE, LABEL = 1.3, 0.45  # cells from the side to the lines and to the labels
 WOOD, BLACK, WHITE = "#e3bb74", "#1a1a1a", "#fafafa"
 
 
@@ -72,26 +73,29 @@ def draw(cells: np.ndarray, last_move: int, status: str) -> str:
     return "\n".join([*lines, header, status])
 
 
-def to_svg(cells: np.ndarray, last_move: int, ko: int) -> str:
+def to_svg(cells: np.ndarray, last_move: int, ko: int, status: str) -> str:
     """The same as SVG, with the ko point as a square."""
     size = len(cells)
-    side = (size + 1) * CELL
+    first, last = EDGE * CELL, (EDGE + size - 1) * CELL
+    side = first + last
     image = svg.Svg(side, side, background=WOOD)
 
     def middle(action: int) -> tuple[float, float]:
         row, column = divmod(int(action), size)
-        return (column + 1) * CELL, (row + 1) * CELL
+        return first + column * CELL, first + row * CELL
 
-    for line in range(1, size + 1):
-        image.line(CELL, line * CELL, size * CELL, line * CELL, stroke_width=1)
-        image.line(line * CELL, CELL, line * CELL, size * CELL, stroke_width=1)
+    for line in range(size):
+        at, near, far = first + line * CELL, LABEL * CELL, side - LABEL * CELL
+        image.line(first, at, last, at, stroke_width=1)
+        image.line(at, first, at, last, stroke_width=1)
+        letter, number = COLUMNS[line], str(size - line)
         for x, y, name in (
-            (line, 0.38, COLUMNS[line - 1]),
-            (line, size + 0.62, COLUMNS[line - 1]),
-            (0.38, line, str(size + 1 - line)),
-            (size + 0.62, line, str(size + 1 - line)),
+            (at, near, letter),
+            (at, far, letter),
+            (near, at, number),
+            (far, at, number),
         ):
-            image.text(x * CELL, y * CELL, name, font_size=CELL * 0.34, fill=BLACK)
+            image.text(x, y, name, font_size=CELL * 0.34, fill=BLACK)
     for point in star_points(size):
         image.circle(*middle(point), CELL * 0.1, fill=BLACK)
     for point in np.flatnonzero(cells).tolist():
@@ -110,7 +114,8 @@ def to_svg(cells: np.ndarray, last_move: int, ko: int) -> str:
         )
     if ko >= 0:
         x, y = middle(ko)
-        side = CELL * 0.4
+        square = CELL * 0.4
         mark = {"fill": "none", "stroke": BLACK, "stroke_width": 2}
-        image.rect(x - side / 2, y - side / 2, side, side, **mark)
+        image.rect(x - square / 2, y - square / 2, square, square, **mark)
+    image.caption(status)
     return str(image)

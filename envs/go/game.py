@@ -315,9 +315,8 @@ class Go(Env[GoState]):
         return drawing.draw(_cells(state), int(state.last_move), self._status(state))
 
     def to_svg(self, state: GoState) -> str:
-        return drawing.to_svg(
-            _cells(state), int(state.last_move), _only_point(state.ko)
-        )
+        last, ko, status = state.last_move, _only_point(state.ko), self._status(state)
+        return drawing.to_svg(_cells(state), int(last), ko, status)
 
     @functools.cached_property
     def symmetries(self) -> Symmetries:

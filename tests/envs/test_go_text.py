@@ -291,8 +291,9 @@ def test_svg_has_stones_coordinates_last_move_and_ko():
     assert fills.count("#1a1a1a") == 5 and fills.count("#fafafa") == 3
     assert fills.count("none") == 1  # the last move
     names = [text.text for text in root.findall(f"{space}text")]
-    assert sorted(names) == sorted([*"ABCDE", *"12345"] * 2)
-    assert len(root.findall(f"{space}rect")) == 2  # the wood and the ko point
+    assert names[-1] == "White to move"
+    assert sorted(names[:-1]) == sorted([*"ABCDE", *"12345"] * 2)
+    assert len(root.findall(f"{space}rect")) == 3  # wood, ko point, strip below
     nine = ElementTree.fromstring(go(9).to_svg(go(9).init()))
     assert len(nine.findall(f"{space}circle")) == 9
 

@@ -234,6 +234,7 @@ def test_picture_shows_the_cards_that_are_known():
     assert texts == [
         *("first", "2", "5", "prizes", "3", "1", "5", "?", "?", "second", "4", "1"),
         *("first: 1 points, holds 1 3 4", "second: 3 points, holds 2 3 5"),
+        "first and second to move",
     ]
 
 

@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
+import jax
 import pytest
 
 import envs
@@ -119,3 +120,22 @@ def test_game_without_a_drawing_shows_its_terminal_picture():
     drawing = env.to_svg(env.init())
     lines = [text.replace("\xa0", " ") for text in texts(drawing)]
     assert lines == env.draw(env.init()).splitlines()
+
+
+@pytest.mark.parametrize("name", envs.names())
+def test_every_drawing_says_who_is_to_move(name):
+    env = envs.make(name)
+    drawing = env.to_svg(env.init(jax.random.key(0)))
+    assert any(" to move" in text for text in texts(drawing))
+
+
+def test_caption_stands_below_the_drawing():
+    plain, with_caption = Svg(100, 50), Svg(100, 50)
+    with_caption.caption("X wins")
+    heights = [
+        float(ElementTree.fromstring(str(drawing)).attrib["viewBox"].split()[3])
+        for drawing in (plain, with_caption)
+    ]
+    assert heights == [50, 78]
+    (text,) = ElementTree.fromstring(str(with_caption)).iter(f"{{{NAMESPACE}}}text")
+    assert text.text == "X wins" and 50 < float(text.attrib["y"]) < 78

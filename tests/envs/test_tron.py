@@ -274,7 +274,8 @@ def test_picture_crosses_out_who_crashed():
         picture = FOUR.to_svg(FOUR.from_text(rows + end))
         assert picture.count('stroke="#c01818"') == 2 * crosses
         names = re.findall(r"<text[^>]*>(.*?)</text>", picture)
-        assert names == [[*"AB"], ["A"], []][crosses]
+        ends = "A and B to move", "A wins", "draw"
+        assert names == [*("AB", "A", "")[crosses], ends[crosses]]
 
 
 @pytest.mark.parametrize(
