@@ -50,6 +50,7 @@ PLANES += [(n, -n) for n in [*_BACK, *_ON]]
 PLANES += [(-2, -1), (-2, 1), (-1, -2), (-1, 2), (2, -1), (2, 1), (1, -2), (1, 2)]
 
 
+@functools.cache
 def action_of(move: chess.Move, black: bool) -> int:
     """The number of a move, from its squares alone."""
     turn = 7 if black else 0
@@ -113,10 +114,8 @@ def check_state(state: Any, board: chess.Board) -> None:
     wanted = [] if end else sorted(action_of(m, black) for m in board.legal_moves)
     assert np.flatnonzero(state.legal_action_mask).tolist() == wanted, where
     assert state.terminated == bool(end) and not state.truncated, where
-    won = (1, -1) if black else (-1, 1)
-    np.testing.assert_array_equal(
-        state.rewards, won if end == "checkmate" else (0, 0), err_msg=where
-    )
+    won = [1, -1] if black else [-1, 1]
+    assert state.rewards.tolist() == (won if end == "checkmate" else [0, 0]), where
     counts = (state.current_player, state.clock, state.move_number)
     assert counts == (black, board.halfmove_clock, board.fullmove_number), where
     if end:
