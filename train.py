@@ -23,10 +23,9 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import jax
-import jax.numpy as jnp
 import tyro
 from flax import nnx
 from rich.console import Console
@@ -40,99 +39,30 @@ from jaxsearch.arena.match import play_match
 from jaxsearch.arena.player_names import PlayerName, check_run_name, make_player
 from jaxsearch.arena.players import Player, uct_player
 from jaxsearch.arena.report import match_report, positions_report
-from jaxsearch.learn import memory, schedules
+from jaxsearch.learn import memory
+from jaxsearch.learn.agent import Agent, untrained_agent
 from jaxsearch.learn.checkpoint import Checkpoints
+from jaxsearch.learn.config import RunConfig
 from jaxsearch.learn.interruption import Interruption
-from jaxsearch.learn.learner import NetFn
-from jaxsearch.learn.metrics import check_finite, measure, plot_curves
-from jaxsearch.learn.programs import Programs, TrainingState, make_programs
+from jaxsearch.learn.metrics import plot_curves
+from jaxsearch.learn.programs import Programs, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
-from jaxsearch.learn.settings import Settings, flag, read_options
+from jaxsearch.learn.settings import flag, read_options
+from jaxsearch.learn.trainer import Trainer
 from jaxsearch.program import finish, one_line
-from jaxsearch.search.two_player import EvaluateFn
-
-# --------------------------------------------------------------------------------------
-# Configuration
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config(Settings):
-    """Flags of train.py; a run folder keeps its own in config.json."""
-
-    run: str | None = None
-    """Folder of the run; by default the game's, as runs/connect_four."""
-    resume: bool = False
-    """Go on with the run in the folder, with its own configuration: of the other flags
-    only the length, --save-every, --evaluate, --device and --learning-rate may be given
-    anew; they are kept, too."""
-    minutes: float | None = None
-    """Length of the whole run, resumed or not, in minutes of training; 5 by default."""
-    iterations: int | None = None
-    """Length of the whole run in iterations; with both, what comes first."""
-    save_every: int = 20
-    """Iterations between checkpoints."""
-    evaluate: bool = True
-    """Measure the agent at the end of the run."""
-    device: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
-    """Where to run; auto takes an accelerator if there is one."""
-
-    env: Annotated[
-        str, arg(help=f"The game: {', '.join(envs.names(in_turn=True))}.")
-    ] = "connect_four"
-    env_options: tuple[str, ...] = ()
-    """Options of the game, such as "heaps=(3,4,5)" misere=True for nim."""
-
-    net: str = "resnet"
-    """Kind of net: resnet, or mlp for games without a board such as nim."""
-    width: int = 32
-    """Channels of the resnet, or units in each hidden layer of the mlp."""
-    depth: int = 3
-    """Residual blocks of the resnet, or hidden layers of the mlp."""
-    dtype: str = "float32"
-    """What the net computes in: float32 or bfloat16."""
-    value_head: str = "scalar"
-    """scalar, the expected result; or wdl, the chances of a win, a draw and a loss."""
-
-    @property
-    def folder(self) -> str:
-        return f"runs/{self.env}" if self.run is None else self.run
-
-    def lasting(self) -> dict[str, Any]:
-        """The settings that a run has from its first iteration to the last."""
-        settings = dataclasses.asdict(self)
-        return {k: v for k, v in settings.items() if k not in _RESUMABLE}
-
-    def share_done(self, state: TrainingState) -> float:
-        """The share of the run that is over, from 0 to 1."""
-        by_iterations = by_time = 0.0
-        if self.iterations is not None:
-            by_iterations = int(state.iteration) / self.iterations
-        if self.minutes is not None or self.iterations is None:
-            by_time = float(state.seconds) / 60 / (self.minutes or 5.0)
-        return min(1.0, max(by_iterations, by_time))
-
-
-# What may differ between a run and its resumption.
-_RESUMABLE = (
-    *("run", "resume", "minutes", "iterations", "save_every", "evaluate"),
-    *("device", "learning_rate"),
-)
-
 
 # --------------------------------------------------------------------------------------
 # The agent: game, net and search
 
+GAMES = f"The game: {', '.join(envs.names(in_turn=True))}."
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Agent:
-    """A game and a net for it."""
 
-    config: Config
-    env: envs.Env[Any]
-    params: Any
-    net: NetFn
-    evaluate: EvaluateFn
+@dataclass(frozen=True, kw_only=True)
+class Config(RunConfig):
+    """Flags of train.py; a run folder keeps its own in config.json."""
+
+    env: Annotated[str, arg(help=GAMES)] = "connect_four"
 
 
 def make_agent(config: Config, *, copies: int = 2) -> Agent:
@@ -145,32 +75,18 @@ def make_agent(config: Config, *, copies: int = 2) -> Agent:
     env = envs.make_in_turn(config.env, **read_options(config.env_options))
 
     def make_net(depth):
-        return nnx.split(
-            nets.make(
-                config.net,
-                env.observation_shape,
-                env.num_actions,
-                width=config.width,
-                depth=depth,
-                dtype=config.dtype,
-                value_head=config.value_head,
-                rngs=nnx.Rngs(jax.random.key(config.seed)),
-            )
+        return nets.make(
+            config.net,
+            env.observation_shape,
+            env.num_actions,
+            width=config.width,
+            depth=depth,
+            dtype=config.dtype,
+            value_head=config.value_head,
+            rngs=nnx.Rngs(jax.random.key(config.seed)),
         )
 
-    memory.check([memory.of_net(make_net, config.depth, copies)])
-    graphdef, state = make_net(config.depth)
-
-    def net(params, observations):
-        return nnx.merge(graphdef, params).predict(observations)
-
-    def evaluate(params, key, states):
-        del key
-        told = net(params, jax.vmap(env.observe)(states))
-        return told.prior_logits, told.value
-
-    params = nnx.to_pure_dict(state)
-    return Agent(config=config, env=env, params=params, net=net, evaluate=evaluate)
+    return untrained_agent(config, env, make_net, copies=copies)
 
 
 def load_agent(run: str | Path) -> Agent:
@@ -256,9 +172,7 @@ def train(
       OSError: something cannot be written.
     """
     config, began = agent.config, time.monotonic()
-    state = jax.block_until_ready(programs.start(agent.params))
-    average = jax.tree.map(jnp.copy, state.params)
-
+    trainer = Trainer(config, programs, agent.params)
     with (
         folder.locked(),
         Interruption() as interruption,
@@ -269,58 +183,41 @@ def train(
             folder.check_unused(config.env)  # again: nobody else can start from here on
             folder.write_config(dataclasses.asdict(config))
         if any(checkpoints.steps):  # what was saved at 0 is made anew
-            step, parts, damaged = checkpoints.load_newest(agent=average, state=state)
-            average, state = parts["agent"], parts["state"]
+            step, parts, damaged = checkpoints.load_newest(**trainer.parts)
+            trainer.restore(parts)
             for line in damaged:
                 console.print(f"warning: {line}", soft_wrap=True)
             console.print(f"going on from iteration {step}")
         else:
-            checkpoints.save(0, agent=average, state=state)
+            checkpoints.save(0, **trainer.parts)
         if config.resume:
             folder.write_config(dataclasses.asdict(config))
         folder.write_versions(backend.describe())
-        for line in folder.cut_metrics(int(state.iteration)):
+        for line in folder.cut_metrics(trainer.iteration):
             console.print(f"warning: {line}", soft_wrap=True)
 
-        # Compiled before the clock starts, and once for the whole run.
-        scale, newest = jnp.float32(1), jnp.int32(config.positions)
-        drawable = jax.eval_shape(programs.play, average, state, newest)[1]
-        play = programs.play.lower(average, state, newest).compile()
-        learn = programs.learn.lower(average, state, drawable, scale).compile()
+        trainer.compile()  # before the clock starts
         console.print(f"set up in {time.monotonic() - began:.0f} s")
 
-        while (share := config.share_done(state)) < 1 and not interruption.signal_name:
-            began = time.monotonic()
-            newest = jnp.int32(schedules.window(config, int(state.iteration) + 1))
-            state, drawable, counts = play(average, state, newest)
-            losses = None
-            if int(drawable.count) >= config.batch:
-                done, learnable = int(state.updates), int(state.learnable)
-                scale = jnp.float32(schedules.learning_rate_scale(config, share, done))
-                for _ in range(schedules.updates_due(config, learnable, done)):
-                    average, state, losses = learn(average, state, drawable, scale)
-            jax.block_until_ready(average)
-            took = time.monotonic() - began
-            state = dataclasses.replace(state, seconds=state.seconds + took)
-            figures = measure(config, state, counts, losses, took)
-            check_finite(figures, (average, state.params, state.opt_state))
+        while trainer.share_done < 1 and not interruption.signal_name:
+            figures = trainer.iterate()
             folder.append_metrics(figures)
-            progress.show(config.share_done(state), figures)
-            if int(state.iteration) % config.save_every == 0:
-                checkpoints.save(int(state.iteration), agent=average, state=state)
+            progress.show(trainer.share_done, figures)
+            if trainer.iteration % config.save_every == 0:
+                checkpoints.save(trainer.iteration, **trainer.parts)
         if name := interruption.signal_name:
             console.print(f"{name}: saving; a second one ends at once")
-        if int(state.iteration) not in checkpoints.steps:
-            checkpoints.save(int(state.iteration), agent=average, state=state)
+        if trainer.iteration not in checkpoints.steps:
+            checkpoints.save(trainer.iteration, **trainer.parts)
 
     if name := interruption.signal_name:
         console.print(
-            f"{name}: stopped after iteration {int(state.iteration)}, everything is "
+            f"{name}: stopped after iteration {trainer.iteration}, everything is "
             f"saved. Go on with:\n  {folder.resume_command}",
             soft_wrap=True,
         )
         return None
-    return dataclasses.replace(agent, params=average)
+    return dataclasses.replace(agent, params=trainer.average)
 
 
 def report(folder: RunFolder, agent: Agent, console: Console) -> None:
