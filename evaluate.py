@@ -23,7 +23,6 @@ import dataclasses
 import functools
 import json
 import math
-import os
 import sys
 import typing
 from collections.abc import Callable, Sequence
@@ -45,7 +44,14 @@ from jaxsearch.arena.fixtures import reproduce_fixtures
 from jaxsearch.arena.hashed_evaluation import hashed_evaluate
 from jaxsearch.arena.match import check_match, play_match
 from jaxsearch.arena.openings import random_openings
-from jaxsearch.arena.player_names import EXAMPLES, PlayerName, make_player, parse_player
+from jaxsearch.arena.player_names import (
+    EXAMPLES,
+    PlayerName,
+    game_of_all,
+    load_agents,
+    make_player,
+    parse_player,
+)
 from jaxsearch.arena.players import Agent
 from jaxsearch.arena.positions import GAME as POSITIONS_GAME
 from jaxsearch.arena.positions import check_positions, evaluate_positions
@@ -57,7 +63,7 @@ from jaxsearch.arena.sweep import (
     sweep_positions,
 )
 from jaxsearch.learn.files import check_file, write_atomically
-from jaxsearch.learn.run_folder import RunFolder, check_no_part_of_run
+from jaxsearch.learn.run_folder import check_no_part_of_run
 from jaxsearch.learn.settings import check_numbers
 from jaxsearch.program import finish, one_line
 from train import load_agent
@@ -197,7 +203,7 @@ def prepare(command: Command) -> Job:
 
 def prepare_match(command: Match) -> Job:
     names = [parse_player(text) for text in (command.first, command.second)]
-    agents = load_agents(names)
+    agents = load_agents(names, load_agent)
     env = common_game(agents, command.env)
     check_match(env, command.games, command.opening_plies)
     first, second = (make_player(name, env, agents.get(name.run)) for name in names)
@@ -227,7 +233,7 @@ def prepare_positions(command: Positions) -> Job:
             names += [parse_player(text) for text in texts]
         else:
             names.append(name)
-    agents = load_agents(names)
+    agents = load_agents(names, load_agent)
     env = common_game(agents, "" if agents else POSITIONS_GAME)
     check_positions(env)
     players = [make_player(name, env, agents.get(name.run)) for name in names]
@@ -246,7 +252,7 @@ def prepare_sweep(command: Sweep) -> Job:
     check_output(command.out, command.json)
     name = parse_run(command.run)
     rival = parse_player(command.opponent) if command.opponent else None
-    agents = load_agents([name, rival] if rival else [name])
+    agents = load_agents([name, rival] if rival else [name], load_agent)
     env = common_game(agents, "")
     key = jax.random.key(command.seed)
     sweep = functools.partial(
@@ -276,7 +282,8 @@ def prepare_sweep(command: Sweep) -> Job:
 
 
 def prepare_compare(command: Compare) -> Job:
-    agents = load_agents([parse_run(command.run)]) if command.run else {}
+    names = [parse_run(command.run)] if command.run else []
+    agents = load_agents(names, load_agent)
     env = common_game(agents, command.env)
     check_compare(env, command.sims, command.batch, command.repeats)
     agent = agents.get(command.run)
@@ -308,34 +315,12 @@ def parse_run(text: str) -> PlayerName:
     return name
 
 
-def load_agents(names: Sequence[PlayerName]) -> dict[str | None, Agent]:
-    """The agents of all run folders that the players name."""
-    agents = {}
-    for run in dict.fromkeys(name.run for name in names if name.run is not None):
-        if not os.path.isdir(run):  # Path.is_dir raises for some names
-            raise ValueError(
-                f"unknown player {run!r}: there is no such run folder; a player is "
-                f"{EXAMPLES}; {RunFolder(run).remedy}"
-            )
-        agents[run] = load_agent(run)
-    return agents
-
-
 def common_game(agents: dict[str | None, Agent], game: str) -> envs.Env[Any]:
     """The game that all agents play, which has to be `game` where that is given."""
-    played = {run: agent.env for run, agent in agents.items()}
-    if game:
-        played = {"--env": envs.make_in_turn(game)} | played
-    if not played:
+    given = envs.make_in_turn(game) if game else None
+    if given is None and not agents:
         raise ValueError(f"no run tells which game is meant: add --env with {GAMES}")
-    (first, env), *others = played.items()
-    for other, its_env in others:
-        if (its_env.id, its_env.options) != (env.id, env.options):
-            raise ValueError(
-                f"these play different games: {first} {env!r}, {other} {its_env!r}; "
-                "choose players of one game"
-            )
-    return env
+    return game_of_all(agents, given)
 
 
 def check_openings(env: envs.Env[Any], num_plies: int, key: jax.Array) -> None:

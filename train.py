@@ -40,7 +40,7 @@ from jaxsearch.arena.player_names import PlayerName, check_run_name, make_player
 from jaxsearch.arena.players import Player, uct_player
 from jaxsearch.arena.report import match_report, positions_report
 from jaxsearch.learn import memory
-from jaxsearch.learn.agent import Agent, untrained_agent
+from jaxsearch.learn.agent import Agent, ConfigT, untrained_agent
 from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.config import RunConfig
 from jaxsearch.learn.interruption import Interruption
@@ -65,7 +65,7 @@ class Config(RunConfig):
     env: Annotated[str, arg(help=GAMES)] = "connect_four"
 
 
-def make_agent(config: Config, *, copies: int = 2) -> Agent:
+def make_agent(config: ConfigT, *, copies: int = 2) -> Agent[ConfigT]:
     """An untrained agent.
 
     Raises:
@@ -181,7 +181,7 @@ def train(
     ):
         if not config.resume:
             folder.check_unused(config.env)  # again: nobody else can start from here on
-            folder.write_config(dataclasses.asdict(config))
+            folder.write_config(config)
         if any(checkpoints.steps):  # what was saved at 0 is made anew
             step, parts, damaged = checkpoints.load_newest(**trainer.parts)
             trainer.restore(parts)
@@ -191,7 +191,7 @@ def train(
         else:
             checkpoints.save(0, **trainer.parts)
         if config.resume:
-            folder.write_config(dataclasses.asdict(config))
+            folder.write_config(config)
         folder.write_versions(backend.describe())
         for line in folder.cut_metrics(trainer.iteration):
             console.print(f"warning: {line}", soft_wrap=True)

@@ -6,8 +6,9 @@ runs/c4?search=raw                        the net of a run folder alone
 runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search
 """
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from jaxsearch.arena.players import (
     search_player,
     uct_player,
 )
+from jaxsearch.learn.run_folder import RunFolder
 from jaxsearch.learn.settings import MOST, MOST_FLOAT
 from jaxsearch.search.policy_names import policy_names
 
@@ -129,6 +131,43 @@ def make_player(name: PlayerName, env: Any, agent: Agent | None = None) -> Playe
         name=f"{name.run}?search={name.search}&sims={simulations}{others}",
         **options,
     )
+
+
+def load_agents(
+    names: Iterable[PlayerName], load: Callable[[str], Agent]
+) -> dict[str | None, Agent]:
+    """The agents of all run folders that players name, each loaded once.
+
+    Raises:
+      ValueError: there is no such folder, or `load` cannot use it.
+    """
+    agents: dict[str | None, Agent] = {}
+    for run in dict.fromkeys(name.run for name in names if name.run is not None):
+        if not os.path.isdir(run):  # Path.is_dir raises for some names
+            raise ValueError(
+                f"unknown player {run!r}: there is no such run folder; a player is "
+                f"{EXAMPLES}; {RunFolder(run).remedy}"
+            )
+        agents[run] = load(run)
+    return agents
+
+
+def game_of_all(agents: Mapping[str | None, Agent], given: Any = None) -> Any:
+    """The game that all agents play, which has to be that of `--env` if one is given.
+
+    Raises:
+      ValueError: they play different games, or one game with different options.
+    """
+    played = {} if given is None else {"--env": given}
+    played |= {run: agent.env for run, agent in agents.items()}
+    (first, env), *others = played.items()
+    for other, its_env in others:
+        if (its_env.id, its_env.options) != (env.id, env.options):
+            raise ValueError(
+                f"these play different games: {first} {env!r}, {other} {its_env!r}; "
+                "choose players of one game"
+            )
+    return env
 
 
 def _split(text: str) -> tuple[str, str | None, str]:

@@ -2,22 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import jax
 from flax import nnx
 
 from jaxsearch.learn import memory
-from jaxsearch.learn.config import RunConfig
+from jaxsearch.learn.config import AgentConfig
 from jaxsearch.learn.learner import NetFn
 from jaxsearch.search.two_player import EvaluateFn
 
+ConfigT = TypeVar("ConfigT", bound=AgentConfig)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Agent:
+class Agent(Generic[ConfigT]):
     """A game and a net for it."""
 
-    config: RunConfig
+    config: ConfigT
     env: Any
     params: Any
     net: NetFn
@@ -25,8 +27,8 @@ class Agent:
 
 
 def untrained_agent(
-    config: RunConfig, env: Any, make_net: Callable[[int], nnx.Module], *, copies: int
-) -> Agent:
+    config: ConfigT, env: Any, make_net: Callable[[int], nnx.Module], *, copies: int
+) -> Agent[ConfigT]:
     """An agent with the first parameters of its net.
 
     Args:

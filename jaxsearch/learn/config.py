@@ -2,14 +2,17 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from jaxsearch.learn.settings import Settings
+from jaxsearch.learn.settings import LearnerSettings, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunConfig(Settings):
-    """Settings with a folder, a length, a game and a net."""
+class AgentConfig(LearnerSettings):
+    """A folder, a length, a game and a net: of every run, whatever it learns from."""
+
+    program: ClassVar[str]
+    """What makes such runs, as a command line begins."""
 
     run: str | None = None
     """Folder of the run; by default the game's, as runs/connect_four."""
@@ -23,8 +26,6 @@ class RunConfig(Settings):
     """Length of the whole run in iterations; with both, what comes first."""
     save_every: int = 20
     """Iterations between checkpoints."""
-    evaluate: bool = True
-    """Measure the agent at the end of the run."""
     device: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     """Where to run; auto takes an accelerator if there is one."""
 
@@ -61,6 +62,15 @@ class RunConfig(Settings):
         if self.minutes is not None or self.iterations is None:
             by_time = seconds / 60 / (self.minutes or 5.0)
         return min(1.0, max(by_iterations, by_time))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(AgentConfig, Settings):
+    """The configuration of a run of self-play."""
+
+    program: ClassVar[str] = "train.py"
+    evaluate: bool = True
+    """Measure the agent at the end of the run."""
 
 
 # What may differ between a run and its resumption.

@@ -15,7 +15,7 @@ from jaxsearch.learn import learner, replay, self_play
 from jaxsearch.learn.learner import NetFn
 from jaxsearch.learn.packing import Packing
 from jaxsearch.learn.searches import make_resignation, make_searches
-from jaxsearch.learn.settings import Settings
+from jaxsearch.learn.settings import LearnerSettings, Settings
 from jaxsearch.search import two_player_model
 from jaxsearch.search.two_player import EvaluateFn
 
@@ -247,7 +247,7 @@ def make_programs(
     return Programs(start, play, learn, search_trees)
 
 
-def make_optimizer(settings: Settings) -> optax.GradientTransformation:
+def make_optimizer(settings: LearnerSettings) -> optax.GradientTransformation:
     """The optimizer at the peak of the learning rate."""
     rate, decay = settings.learning_rate, settings.weight_decay
     if settings.optimizer == "sgd":

@@ -8,6 +8,7 @@ lock           held by the process that trains here
 """
 
 import contextlib
+import dataclasses
 import difflib
 import fcntl
 import importlib.metadata
@@ -15,12 +16,14 @@ import json
 import os
 import platform
 import re
+import reprlib
 import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jaxsearch.learn.config import AgentConfig, RunConfig
 from jaxsearch.learn.files import (
     check_file,
     check_folder,
@@ -29,14 +32,13 @@ from jaxsearch.learn.files import (
     write_atomically,
     write_json,
 )
-from jaxsearch.learn.settings import Settings
 
 _PACKAGES = ("jaxsearch", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx")
 
 _FILES = ("config.json", "versions.json", "metrics.jsonl", "curves.png", "lock")
 _CHECKPOINTS = "checkpoints"
 
-SettingsT = TypeVar("SettingsT", bound=Settings)
+ConfigT = TypeVar("ConfigT", bound=AgentConfig)
 
 
 class UnusableRunError(ValueError):
@@ -44,10 +46,16 @@ class UnusableRunError(ValueError):
 
 
 class RunFolder:
-    """Paths and small files of a run."""
+    """Paths and small files of a run.
 
-    def __init__(self, path: Path | str):
+    Args:
+      path: where it stands.
+      program: what makes runs there, as a command line begins.
+    """
+
+    def __init__(self, path: Path | str, program: str = "train.py"):
         self.path = Path(path)
+        self._program = program
         self.checkpoints = self.path / _CHECKPOINTS
         self._config = self.path / "config.json"
         self._metrics = self.path / "metrics.jsonl"
@@ -62,7 +70,7 @@ class RunFolder:
 
     @property
     def _train_command(self) -> str:
-        return f"python train.py --run {shlex.quote(str(self))}"
+        return f"python {self._program} --run {shlex.quote(str(self))}"
 
     @property
     def remedy(self) -> str:
@@ -83,10 +91,12 @@ class RunFolder:
         """Raises ValueError if no run of a game can start here; changes nothing."""
         self._check_writable()
         if self._config.exists():
-            held = None
+            held = made_by = None
             with contextlib.suppress(OSError, ValueError):
-                held = read_object(self._config.read_bytes()).get("env")
-            resume = "add --resume to go on with it, or " if held == game else ""
+                config = read_object(self._config.read_bytes())
+                held, made_by = config.get("env"), config.get("program")
+            same = (held, made_by) == (game, self._program)
+            resume = "add --resume to go on with it, or " if same else ""
             raise UnusableRunError(
                 f"{self} holds a run{f' of {held}' if held else ''} already: {resume}"
                 "choose another folder with --run"
@@ -135,14 +145,16 @@ class RunFolder:
             remove_leftovers(self.path)
             yield
 
-    def write_config(self, config: dict[str, Any]) -> None:
-        write_json(self._config, config)
+    def write_config(self, config: AgentConfig) -> None:
+        stored = {"program": config.program} | dataclasses.asdict(config)
+        write_json(self._config, stored)
 
-    def read_config(self, kind: type[SettingsT]) -> SettingsT:
-        """The stored configuration.
+    def read_config(self, *kinds: type[ConfigT]) -> ConfigT:
+        """The stored configuration, of the kind whose program has made the run.
 
         Raises:
-          UnusableRunError: there is no run here, or its configuration cannot be used.
+          UnusableRunError: there is no run here, or another program has made it, or its
+            configuration cannot be used.
         """
         if not os.path.isdir(self.path):  # Path.is_dir raises for some names
             raise UnusableRunError(f"there is no run folder {self}: {self.remedy}")
@@ -153,7 +165,16 @@ class RunFolder:
                 raise UnusableRunError(
                     f"{self} is not a run folder: it holds no config.json"
                 ) from None
-            return kind.from_json(read_object(text))
+            stored = read_object(text)
+            program = stored.pop("program", RunConfig.program)
+            for kind in kinds:
+                if program == kind.program:
+                    return kind.from_json(stored)
+            programs = " or ".join(kind.program for kind in kinds)
+            raise UnusableRunError(
+                f"{self} holds a run of {reprlib.repr(program)}, not of {programs}: "
+                "take that program, or another folder"
+            )
 
     @contextlib.contextmanager
     def naming_config(self) -> Iterator[None]:

@@ -2,10 +2,12 @@
 
 import math
 
-from jaxsearch.learn.settings import Settings
+from jaxsearch.learn.settings import LearnerSettings, Settings
 
 
-def learning_rate_scale(settings: Settings, share_done: float, updates: int) -> float:
+def learning_rate_scale(
+    settings: LearnerSettings, share_done: float, updates: int
+) -> float:
     """What the learning rate is multiplied with, see `schedule` and `warm_up`."""
     warm_up = min(1.0, (updates + 1) / (settings.warm_up + 1))
     if settings.schedule == "constant":

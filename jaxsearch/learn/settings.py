@@ -15,11 +15,81 @@ from jaxsearch.search.policy_names import policy_named
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings of a training run that do not name a game, a net or a folder."""
+class LearnerSettings:
+    """How a net learns, whatever from."""
 
     seed: int = 0
     """Of the first parameters, openings, searches and samples."""
+    batch: int = 512
+    """Positions in a learning step."""
+    optimizer: Literal["adamw", "sgd"] = "adamw"
+    """adamw, or sgd with a momentum of 0.9."""
+    learning_rate: float = 3e-3
+    """Peak of the learning rate, after a warm-up."""
+    warm_up: int = 100
+    """Learning steps in which the learning rate rises to its peak."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """After the peak: down to a twentieth over the run as a cosine, or constant."""
+    clip: float = 1.0
+    """The largest norm of a gradient; a larger one is scaled down."""
+    weight_decay: float = 1e-4
+    """How strongly a learning step pulls the parameters towards 0."""
+    value_weight: float = 1.0
+    """Weight of the value loss against the policy loss."""
+    average_decay: float = 0.99
+    """Decay of the running average of the parameters, which plays and is kept."""
+
+    def check(self) -> None:
+        """Raises ValueError for a value that no run can have; names its flag."""
+        check_numbers(self, self.may_be_zero())
+        for field in dataclasses.fields(self):
+            share = getattr(self, field.name)
+            if field.name in _SHARES and share > 1:
+                raise ValueError(
+                    f"{flag(field.name)} is a share from 0 to 1, got {share}"
+                )
+
+    @classmethod
+    def may_be_zero(cls) -> set[str]:
+        """The numbers that may be 0; all others must be above."""
+        return {"seed", "warm_up", "weight_decay", "value_weight", "average_decay"}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Self:
+        """The settings that `dataclasses.asdict` gave before they went through JSON.
+
+        Raises:
+          ValueError: a setting is unknown, missing or of another type, or has a value
+            that no run can have.
+        """
+        hints = typing.get_type_hints(cls)
+        kinds = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(stored) - set(kinds)):
+            raise ValueError(
+                f"unknown setting {reprlib.repr(unknown[0])}: it was written by "
+                "another version"
+            )
+        for name, kind in kinds.items():
+            if name not in stored:
+                raise ValueError(f"the setting {name!r} is missing")
+            if not _fits(stored[name], kind):
+                raise ValueError(
+                    f"{name} is {reprlib.repr(stored[name])}, expected something like "
+                    f"{getattr(cls, name)!r}"
+                )
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in stored.items()
+        }
+        settings = cls(**values)
+        settings.check()
+        return settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(LearnerSettings):
+    """Settings of a training run that do not name a game, a net or a folder."""
+
     devices: int = 1
     """Devices to use: each plays its share of the games and learns from its share."""
 
@@ -82,36 +152,14 @@ class Settings:
     reanalyse_share: float = 0.0
     """Share of a learning step's positions that the newest net searches again, for
     fresh targets."""
-    batch: int = 512
-    """Positions in a learning step."""
-    optimizer: Literal["adamw", "sgd"] = "adamw"
-    """adamw, or sgd with a momentum of 0.9."""
-    learning_rate: float = 3e-3
-    """Peak of the learning rate, after a warm-up."""
-    warm_up: int = 100
-    """Learning steps in which the learning rate rises to its peak."""
-    schedule: Literal["cosine", "constant"] = "cosine"
-    """After the peak: down to a twentieth over the run as a cosine, or constant."""
-    clip: float = 1.0
-    """The largest norm of a gradient; a larger one is scaled down."""
-    weight_decay: float = 1e-4
-    """How strongly a learning step pulls the parameters towards 0."""
-    value_weight: float = 1.0
-    """Weight of the value loss against the policy loss."""
     search_value_share: float = 0.5
     """Share of the search's own value in the value target; the rest is the result."""
     bootstrap_plies: int = 0
     """Plies after which the search's value stands for the rest of the game in the
     result; 0 to play on to the end."""
-    average_decay: float = 0.99
-    """Decay of the running average of the parameters, which plays and is kept."""
 
     def check(self) -> None:
-        """Raises ValueError for a value that no run can have; names its flag."""
-        check_numbers(self, self.may_be_zero())
-        for name in _SHARES:
-            if (share := getattr(self, name)) > 1:
-                raise ValueError(f"{flag(name)} is a share from 0 to 1, got {share}")
+        super().check()
         self._check_search()
         if self.first_positions > self.positions:
             raise ValueError(
@@ -178,36 +226,6 @@ class Settings:
             *("first_positions", "most_of_game", "surprise_share", "warm_up"),
             "bootstrap_plies",
         }
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Self:
-        """The settings that `dataclasses.asdict` gave before they went through JSON.
-
-        Raises:
-          ValueError: a setting is unknown, missing or of another type, or has a value
-            that no run can have.
-        """
-        kinds = typing.get_type_hints(cls)
-        if unknown := sorted(set(stored) - set(kinds)):
-            raise ValueError(
-                f"unknown setting {reprlib.repr(unknown[0])}: it was written by "
-                "another version"
-            )
-        for name, kind in kinds.items():
-            if name not in stored:
-                raise ValueError(f"the setting {name!r} is missing")
-            if not _fits(stored[name], kind):
-                raise ValueError(
-                    f"{name} is {reprlib.repr(stored[name])}, expected something like "
-                    f"{getattr(cls, name)!r}"
-                )
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in stored.items()
-        }
-        settings = cls(**values)
-        settings.check()
-        return settings
 
 
 _SHARES = (
