@@ -45,6 +45,7 @@ from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.config import RunConfig
 from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.metrics import plot_curves
+from jaxsearch.learn.presets import PRESETS, preset_named
 from jaxsearch.learn.programs import Programs, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
@@ -56,12 +57,17 @@ from jaxsearch.program import finish, one_line
 # The agent: game, net and search
 
 GAMES = f"The game: {', '.join(envs.names(in_turn=True))}."
+RECIPES = (
+    "A recipe whose settings stand for the defaults, see docs/recipes.md: "
+    f"{', '.join(PRESETS)}."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(RunConfig):
     """Flags of train.py; a run folder keeps its own in config.json."""
 
+    preset: Annotated[str | None, arg(help=RECIPES)] = None
     env: Annotated[str, arg(help=GAMES)] = "connect_four"
 
 
@@ -114,10 +120,13 @@ def parse(arguments: list[str] | None) -> Config:
     """The flags; a run that is resumed gives those that are left out.
 
     Raises:
-      ValueError: there is no run to resume, or a flag that it cannot take.
+      ValueError: there is no such preset, no run to resume, or a flag that it cannot
+        take.
     """
     read = functools.partial(tyro.cli, Config, args=arguments, description=__doc__)
     flags = read()
+    if flags.preset is not None:
+        flags = read(default=Config(**preset_named(flags.preset).settings))
     check_run_name(flags.folder)
     if not flags.resume:
         return flags

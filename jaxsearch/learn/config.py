@@ -20,6 +20,8 @@ class AgentConfig(LearnerSettings):
     """Go on with the run in the folder, with its own configuration: of the other flags
     only the length, --save-every, --evaluate, --device and --learning-rate may be given
     anew; they are kept, too."""
+    preset: str | None = None
+    """The recipe whose settings stood for the defaults."""
     minutes: float | None = None
     """Length of the whole run, resumed or not, in minutes of training; 5 by default."""
     iterations: int | None = None
