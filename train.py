@@ -50,7 +50,7 @@ from jaxsearch.learn.programs import Programs, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.learn.settings import flag, read_options
-from jaxsearch.learn.trainer import Trainer
+from jaxsearch.learn.trainer import NotFiniteError, Trainer
 from jaxsearch.program import finish, one_line
 
 # --------------------------------------------------------------------------------------
@@ -146,8 +146,11 @@ def parse(arguments: list[str] | None) -> Config:
     return flags
 
 
-def prepare(config: Config) -> tuple[RunFolder, Agent, Programs]:
-    """Checks everything that can be wrong; raises ValueError and changes nothing."""
+def prepare(config: Config) -> tuple[RunFolder, Agent, Programs, str]:
+    """Checks everything that can be wrong; raises ValueError and changes nothing.
+
+    The last that it gives is a line on the memory that the run takes.
+    """
     config.check()
     folder = RunFolder(config.folder)
     if config.resume:
@@ -163,10 +166,9 @@ def prepare(config: Config) -> tuple[RunFolder, Agent, Programs]:
     with folder.naming_config() if config.resume else contextlib.nullcontext():
         agent = make_agent(config, copies=memory.COPIES)
         programs = make_programs(config, agent.env, agent.net, agent.evaluate)
-        memory.check(
-            memory.of_run(config, agent.env, programs, agent.net, agent.params)
-        )
-    return folder, agent, programs
+        held = memory.of_run(config, agent.env, programs, agent.net, agent.params)
+        memory.check(held)
+    return folder, agent, programs, memory.describe(held)
 
 
 def train(
@@ -177,7 +179,7 @@ def train(
     Raises:
       UnusableRunError: another process trains here, or the run to resume has no
         checkpoint that can be read.
-      FloatingPointError: parameters have become infinite or NaN; they are not saved.
+      NotFiniteError: parameters have become infinite or NaN; they are not saved.
       OSError: something cannot be written.
     """
     config, began = agent.config, time.monotonic()
@@ -270,20 +272,22 @@ def main(arguments: list[str] | None = None) -> int:
     backend.protect()
     console = Console(markup=False, emoji=False)
     try:
-        folder, agent, programs = prepare(parse(arguments))
+        folder, agent, programs, takes = prepare(parse(arguments))
     except ValueError as error:
         print(f"train.py: {one_line(error)}", file=sys.stderr)
         return 2
-    console.print(backend.describe(), highlight=False, soft_wrap=True)
+    for line in backend.describe(), takes:
+        console.print(line, highlight=False, soft_wrap=True)
     again = f"go on from the last checkpoint with: {folder.resume_command}"
     try:
         trained = train(folder, agent, programs, console)
     except UnusableRunError as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
-    except FloatingPointError as error:
-        lower = agent.config.learning_rate / 10
-        print(f"train.py: {error}; {again} --learning-rate {lower:g}", file=sys.stderr)
+    except NotFiniteError as error:
+        kept = folder.keep_batch(error.batch)
+        again += f" --learning-rate {agent.config.learning_rate / 10:g}"
+        print(f"train.py: {error}; {kept}; {again}", file=sys.stderr)
         return 1
     except OSError as error:
         warnings.simplefilter("ignore")  # of what Orbax leaves unfinished

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import train
@@ -188,8 +189,15 @@ def test_run_that_diverges_saves_nothing_and_goes_on_with_another_rate(run, caps
     assert resume(run, *flags) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "no longer finite at iteration 6" in error
+    assert "no longer finite at iteration 6, learning step " in error
+    assert f"its batch is in {run / 'bad_batch.npz'}, for numpy.load" in error
     assert error.endswith(f"--run {run} --resume --learning-rate 1e+29\n")
+    with np.load(run / "bad_batch.npz") as batch:
+        assert (batch["iteration"], batch["observation"].shape) == (6, (8, 3, 3, 2))
+        assert batch["learning_rate"] > 1e27
+        np.testing.assert_allclose(batch["policy_target"].sum(axis=1), 1, atol=1e-5)
+        assert not batch["policy_target"][~batch["legal_action_mask"]].any()
+        assert set(batch) >= {"outcome", "search_value", "update"}
     assert sorted((run / "checkpoints").iterdir()) == before
     assert resume(run, "--learning-rate", "1e-3") == 0
     assert "going on from iteration 4" in capsys.readouterr().out

@@ -72,5 +72,20 @@ def check(parts: list[Held]) -> None:
         )
 
 
+def describe(parts: list[Held]) -> str:
+    """One line: what a run takes of the memory that there is, largest part first."""
+    total = sum(part.num_bytes for part in parts)
+    ordered = sorted(parts, key=lambda part: -part.num_bytes)
+    held = ", ".join(f"{part.what} {_amount(part.num_bytes)}" for part in ordered)
+    return f"memory: {_amount(total)} of {_amount(backend.device_bytes())}: {held}"
+
+
+def _amount(num_bytes: int) -> str:
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if num_bytes >= unit:
+            return f"{num_bytes / unit:,.1f} {name}"
+    return f"{num_bytes / 1e3:,.1f} kB"
+
+
 def _size(tree: Any) -> int:
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))

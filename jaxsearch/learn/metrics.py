@@ -1,11 +1,9 @@
 """The figures of a training run: what one iteration came to, and their picture."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxsearch.learn.files import write_atomically
@@ -62,20 +60,6 @@ def measure(
     }
 
 
-def check_finite(figures: dict[str, Any], learned: Any) -> None:
-    """Raises FloatingPointError if the loss or what was learned is infinite or NaN.
-
-    Args:
-      learned: parameters and moments, all that learning steps change.
-    """
-    loss = 0.0 if figures["loss"] is None else figures["loss"]
-    if not (math.isfinite(loss) and _all_finite(learned)):
-        raise FloatingPointError(
-            f"loss or parameters are no longer finite at iteration "
-            f"{figures['iteration']} (the loss is {loss})"
-        )
-
-
 def plot_curves(metrics: list[dict[str, Any]], path: Path, title: str) -> None:
     """Draws losses, game length and results over the minutes of training, as a PNG."""
     import matplotlib.figure  # slow to import, and wanted only here
@@ -107,11 +91,6 @@ def plot_curves(metrics: list[dict[str, Any]], path: Path, title: str) -> None:
     figure.suptitle(title)
     figure.supxlabel(f"every curve is a running mean of {_SMOOTHED} iterations", size=8)
     write_atomically(path, lambda beside: figure.savefig(beside, format="png", dpi=120))
-
-
-@jax.jit
-def _all_finite(tree: Any) -> jax.Array:
-    return jnp.all(jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(tree)]))
 
 
 def _smooth(values: np.ndarray, width: int = _SMOOTHED) -> np.ndarray:

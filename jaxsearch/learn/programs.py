@@ -35,6 +35,7 @@ class TrainingState:
     finished: jax.Array  # [] int32: games finished
     learnable: jax.Array  # [] int32: positions of full searches played
     seconds: jax.Array  # [] float32: time spent in iterations
+    finite: jax.Array  # [] bool: so are all numbers that learning steps gave
 
 
 @jax.tree_util.register_dataclass
@@ -53,15 +54,19 @@ class Programs(NamedTuple):
     start(params) -> state
     play(average, state, window) -> (state, drawable, counts): moves in all games
     learn(average, state, drawable, learning_rate_scale) -> (average, state, losses)
+    next_batch(average, state, drawable) -> what the next learning step learns from
     search_trees(params, state) -> the trees of a move in all games, for their size
 
     play consumes the state, learn the average and the state. `window` is the number of
-    positions, the newest, that are learned from.
+    positions, the newest, that are learned from. A learning step that gives infinities
+    or NaN clears `state.finite`; it and all that follow leave average, key and count
+    of updates as they are, so that `next_batch` gives the batch of that step again.
     """
 
     start: Any
     play: Any
     learn: Any
+    next_batch: Any
     search_trees: Any
 
 
@@ -150,6 +155,7 @@ def make_programs(
             finished=jnp.int32(0),
             learnable=jnp.int32(0),
             seconds=jnp.float32(0),
+            finite=jnp.bool_(True),
         )
         return placed(state)
 
@@ -205,6 +211,11 @@ def make_programs(
         )
         return learner.augment(symmetry_key, place(batch, by_game), env.symmetries)
 
+    @jax.jit
+    def next_batch(average, state: TrainingState, drawable: Drawable):
+        batch_key = jax.random.split(state.key)[1]
+        return place(draw_batch(average, batch_key, state, drawable), everywhere)
+
     # One step a call: on the CPU the gradient of a convolution is about a hundred
     # times slower inside a loop of XLA's than outside.
     @functools.partial(jax.jit, donate_argnames=("average", "state"))
@@ -228,14 +239,17 @@ def make_programs(
             state.opt_state,
             learning_rate_scale=learning_rate_scale,
         )
-        average = optax.incremental_update(params, average, 1 - settings.average_decay)
+        finite = state.finite & _all_finite((losses, params, opt_state))
+        moved = optax.incremental_update(params, average, 1 - settings.average_decay)
+        average = jax.tree.map(functools.partial(jnp.where, finite), moved, average)
         average = place(average, everywhere)
         state = dataclasses.replace(
             state,
             params=params,
             opt_state=opt_state,
-            key=key,
-            updates=state.updates + 1,
+            key=jnp.where(finite, key, state.key),
+            updates=state.updates + finite,
+            finite=finite,
         )
         return average, placed(state), losses
 
@@ -244,7 +258,7 @@ def make_programs(
             params, state.games.keys, state.games.states
         ).search_tree
 
-    return Programs(start, play, learn, search_trees)
+    return Programs(start, play, learn, next_batch, search_trees)
 
 
 def make_optimizer(settings: LearnerSettings) -> optax.GradientTransformation:
@@ -257,3 +271,7 @@ def make_optimizer(settings: LearnerSettings) -> optax.GradientTransformation:
     else:
         steps = optax.adamw(rate, weight_decay=decay)
     return optax.chain(optax.clip_by_global_norm(settings.clip), steps)
+
+
+def _all_finite(tree: Any) -> jax.Array:
+    return jnp.all(jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(tree)]))

@@ -4,6 +4,7 @@ config.json    the configuration, from which the game and the net are rebuilt
 versions.json  what it was last run with
 metrics.jsonl  one line an iteration
 checkpoints/   see `jaxsearch.learn.checkpoint`
+bad_batch.npz  what a learning step that gave infinities or NaN learned from
 lock           held by the process that trains here
 """
 
@@ -23,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from jaxsearch.learn.config import AgentConfig, RunConfig
 from jaxsearch.learn.files import (
     check_file,
@@ -35,7 +38,11 @@ from jaxsearch.learn.files import (
 
 _PACKAGES = ("jaxsearch", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx")
 
-_FILES = ("config.json", "versions.json", "metrics.jsonl", "curves.png", "lock")
+_BAD_BATCH = "bad_batch.npz"
+_FILES = (
+    *("config.json", "versions.json", "metrics.jsonl", "curves.png", "lock"),
+    _BAD_BATCH,
+)
 _CHECKPOINTS = "checkpoints"
 
 ConfigT = TypeVar("ConfigT", bound=AgentConfig)
@@ -191,6 +198,20 @@ class RunFolder:
         versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
         versions |= {"python": platform.python_version(), "device": device}
         write_json(self.path / "versions.json", versions)
+
+    def keep_batch(self, arrays: dict[str, np.ndarray]) -> str:
+        """Writes a batch that could not be learned from; says where, or why not."""
+        path = self.path / _BAD_BATCH
+
+        def write(beside):
+            with beside.open("wb") as file:
+                np.savez(file, allow_pickle=False, **arrays)
+
+        try:
+            write_atomically(path, write)
+        except OSError as error:
+            return f"its batch cannot be written: {error}"
+        return f"its batch is in {path}, for numpy.load"
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
         with self._metrics.open("a") as file:

@@ -6,11 +6,28 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsearch.learn import schedules
 from jaxsearch.learn.config import RunConfig
-from jaxsearch.learn.metrics import check_finite, measure
+from jaxsearch.learn.metrics import measure
 from jaxsearch.learn.programs import Programs, TrainingState
+
+
+class NotFiniteError(FloatingPointError):
+    """A learning step gave infinities or NaN.
+
+    Attributes:
+      batch: what it learned from: the fields of `learner.Batch`, and the `iteration`,
+        the number of the `update` and its `learning_rate`.
+    """
+
+    def __init__(self, batch: dict[str, np.ndarray]):
+        super().__init__(
+            f"loss or parameters are no longer finite at iteration "
+            f"{batch['iteration']}, learning step {batch['update']}"
+        )
+        self.batch = batch
 
 
 class Trainer:
@@ -61,22 +78,32 @@ class Trainer:
         """Plays some moves in all games, takes the learning steps due; gives figures.
 
         Raises:
-          FloatingPointError: parameters have become infinite or NaN.
+          NotFiniteError: the loss or the parameters have become infinite or NaN. The
+            trainer cannot go on.
         """
         config, state, average = self._config, self.state, self.average
         began, share = time.monotonic(), self.share_done
         newest = jnp.int32(schedules.window(config, self.iteration + 1))
         state, drawable, counts = self._play(average, state, newest)
-        losses = None
+        losses, scale = None, jnp.float32(0)
         if int(drawable.count) >= config.batch:
             done, learnable = int(state.updates), int(state.learnable)
             scale = jnp.float32(schedules.learning_rate_scale(config, share, done))
             for _ in range(schedules.updates_due(config, learnable, done)):
                 average, state, losses = self._learn(average, state, drawable, scale)
         jax.block_until_ready(average)
+        if not state.finite:
+            raise NotFiniteError(self._bad_batch(average, state, drawable, scale))
         took = time.monotonic() - began
         state = dataclasses.replace(state, seconds=state.seconds + took)
         self.average, self.state = average, state
-        figures = measure(config, state, counts, losses, took)
-        check_finite(figures, (average, state.params, state.opt_state))
-        return figures
+        return measure(config, state, counts, losses, took)
+
+    def _bad_batch(self, average, state, drawable, scale) -> dict[str, np.ndarray]:
+        batch = self._programs.next_batch(average, state, drawable)
+        return {
+            **{k: np.asarray(v) for k, v in vars(batch).items() if v is not None},
+            "iteration": np.asarray(state.iteration),
+            "update": np.asarray(state.updates) + 1,
+            "learning_rate": np.float32(self._config.learning_rate) * scale,
+        }

@@ -1,5 +1,7 @@
 """Runs too large for memory are refused before anything is made."""
 
+import re
+
 import jax
 import pytest
 
@@ -61,6 +63,25 @@ def test_size_of_a_net_is_told_to_the_byte(monkeypatch, net, depth):
     monkeypatch.setattr(backend, "device_bytes", lambda: 2 * size - 1)
     with pytest.raises(ValueError, match="lower --width or --depth"):
         train.make_agent(config)
+
+
+# What each part of a run has when it has been made, and the parameters six times.
+def test_memory_of_a_run_is_told_before_it_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr(backend, "device_bytes", lambda: 16 * 10**9)
+    flags = [*NIM, "--run", str(tmp_path / "run"), "--positions", "1000000"]
+    folder, agent, programs, line = train.prepare(train.parse(flags))
+    total, _, parts = line.partition(" of 16.0 GB: ")
+    assert re.fullmatch(r"memory: \d+\.\d [MG]B", total)
+    held = dict(re.findall(r"([a-z ]+) ([\d.]+ [kMG]B)", parts))
+    state = programs.start(agent.params)
+
+    def size(*trees):
+        return sum(leaf.nbytes for tree in trees for leaf in jax.tree.leaves(tree))
+
+    assert held["the replay"] == f"{size(state.replay) / 1e6:.1f} MB"
+    assert held[" the games"] == f"{size(state.games) / 1e3:.1f} kB"
+    assert held[" the parameters"] == f"{size(*6 * [agent.params]) / 1e3:.1f} kB"
+    assert not folder.path.exists()
 
 
 def test_memory_of_the_devices_is_added_up(monkeypatch):

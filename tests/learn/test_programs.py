@@ -1,5 +1,6 @@
 """The programs of a run: the same games on any number of devices, with all options."""
 
+import dataclasses
 import functools
 
 import jax
@@ -104,3 +105,31 @@ def test_positions_searched_again_have_the_targets_of_the_newest_net():
     *_, of_sure = programs.learn(sure, copy, drawable, jnp.float32(0))
     *_, of_same = programs.learn(average, state, drawable, jnp.float32(0))
     assert float(of_sure.policy_divergence) > float(of_same.policy_divergence) + 0.5
+
+
+# All results are NaN from the third of five learning steps on.
+def test_batch_of_the_first_step_that_is_not_finite_is_drawn_again():
+    agent, programs = programs_of(reanalyse_share=0.5)
+    state = programs.start(agent.params)
+    average = jax.tree.map(jnp.copy, state.params)
+    for _ in range(4):
+        state, drawable, _ = programs.play(average, state, jnp.int32(256))
+    found = drawable.found
+    nothing = dataclasses.replace(found, value=jnp.full_like(found.value, jnp.nan))
+    spoiled = dataclasses.replace(drawable, found=nothing)
+    for number in range(5):
+        given = drawable if number < 2 else spoiled
+        if number == 2:
+            expected = jax.device_get(programs.next_batch(average, state, given))
+            before = jax.device_get(average)
+        average, state, _ = programs.learn(average, state, given, jnp.float32(1))
+        assert bool(state.finite) == (number < 2)
+    assert int(state.updates) == 2
+    batch = jax.device_get(programs.next_batch(average, state, spoiled))
+    assert np.isnan(batch.outcome).all() and np.isfinite(batch.policy_target).all()
+    kept, wanted = (
+        jax.tree.leaves((batch, average)),
+        jax.tree.leaves((expected, before)),
+    )
+    for x, y in zip(kept, wanted, strict=True):
+        np.testing.assert_array_equal(x, y)
