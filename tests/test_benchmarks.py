@@ -21,6 +21,7 @@ from benchmarks import (
     overhead,
     phases,
     search,
+    self_play,
     tree_memory,
 )
 from benchmarks.measure import compile_program, measure
@@ -197,8 +198,9 @@ def test_games_that_are_not_measured_are_refused():
         (check.main, check.Options, 2),
         (phases.main, Options, 2),
         (envs.main, envs.GameOptions, len(envs.WORK)),
+        (self_play.main, self_play.Options, 1),
     ],
-    ids=["search", "cost", "overhead", "check", "phases", "envs"],
+    ids=["search", "cost", "overhead", "check", "phases", "envs", "self_play"],
 )
 def test_benchmark_runs_at_tiny_sizes(main, options, num_lines, tmp_path, capsys):
     file = tmp_path / "lines.json"
