@@ -1,7 +1,7 @@
 """The figures of a training run: what one iteration came to, and their picture."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -15,21 +15,31 @@ from jaxsearch.learn.settings import Settings
 _SMOOTHED = 9  # iterations in the running mean that is drawn
 
 
+class Took(NamedTuple):
+    """Seconds of an iteration."""
+
+    play: float
+    learn: float
+    # One evaluation of all games by the net alone. What the net takes of the playing is
+    # estimated from it.
+    net: float
+
+
 def measure(
     settings: Settings,
     state: TrainingState,
     counts: GameCounts,
     losses: Losses | None,
-    took: float,
+    took: Took,
 ) -> dict[str, Any]:
-    """The figures of an iteration that took some seconds; waits for the device.
+    """The figures of an iteration; waits for the device.
 
     Losses and shares are None where nothing was learned and no game ended.
     """
     counts = jax.tree.map(int, counts)
-    fast = counts.plies - counts.full_searches
-    evaluations = counts.full_searches * settings.simulations + counts.plies
-    evaluations += fast * settings.fast_simulations
+    total = took.play + took.learn
+    of_net = took.net * counts.evaluations / settings.games
+    net_share = min(of_net, took.play) / total
 
     def loss(name):
         return None if losses is None else float(getattr(losses, name))
@@ -55,8 +65,13 @@ def measure(
         "false_resignations": (
             counts.wrongly / counts.gave_up if counts.gave_up else None
         ),
-        "games_per_second": counts.games / took,
-        "evaluations_per_second": evaluations / took,
+        "games_per_second": counts.games / total,
+        "moves_per_second": counts.plies / total,
+        "evaluations_per_second": counts.evaluations / total,
+        "batch_fill": counts.useful / counts.evaluations,
+        "search_share": took.play / total - net_share,
+        "net_share": net_share,
+        "learning_share": took.learn / total,
     }
 
 

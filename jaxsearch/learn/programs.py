@@ -56,6 +56,7 @@ class Programs(NamedTuple):
     learn(average, state, drawable, learning_rate_scale) -> (average, state, losses)
     next_batch(average, state, drawable) -> what the next learning step learns from
     search_trees(params, state) -> the trees of a move in all games, for their size
+    evaluate(average, state) -> what the net says of all games, for its time
 
     play consumes the state, learn the average and the state. `window` is the number of
     positions, the newest, that are learned from. A learning step that gives infinities
@@ -68,6 +69,7 @@ class Programs(NamedTuple):
     learn: Any
     next_batch: Any
     search_trees: Any
+    evaluate: Any
 
 
 def make_programs(
@@ -258,7 +260,17 @@ def make_programs(
             params, state.games.keys, state.games.states
         ).search_tree
 
-    return Programs(start, play, learn, next_batch, search_trees)
+    @jax.jit
+    @functools.partial(
+        jax.shard_map, mesh=mesh, in_specs=(everywhere, by_game), out_specs=by_game
+    )
+    def evaluate_games(params, games):
+        return evaluate(params, games.keys, games.states)
+
+    def evaluate_all(average, state: TrainingState):
+        return evaluate_games(average, state.games)
+
+    return Programs(start, play, learn, next_batch, search_trees, evaluate_all)
 
 
 def make_optimizer(settings: LearnerSettings) -> optax.GradientTransformation:

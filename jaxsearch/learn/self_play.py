@@ -18,7 +18,7 @@ from jaxsearch import keys
 from jaxsearch.learn.packing import Packing
 from jaxsearch.learn.replay import Plies
 from jaxsearch.learn.targets import Course
-from jaxsearch.search import TwoPlayerModel
+from jaxsearch.search import Tree, TwoPlayerModel
 from jaxsearch.vector import is_finished, random_actions, select_rows
 
 NOBODY = -1
@@ -41,7 +41,7 @@ class Games:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GameCounts:
-    """How the games of an insertion ended, summed over its plies: [] int32 each."""
+    """What came of some plies and how their games ended: [] int32 but where said."""
 
     plies: jax.Array
     games: jax.Array
@@ -51,10 +51,11 @@ class GameCounts:
     truncated: jax.Array
     resigned: jax.Array  # among the wins
     full_searches: jax.Array  # plies that are learned from
-    gave_up: (
-        jax.Array
-    )  # ended games that were played on, though one would have resigned
+    # Ended games that were played on, though one would have resigned.
+    gave_up: jax.Array
     wrongly: jax.Array  # of those, the ones that this player did not lose
+    evaluations: jax.Array  # [] float32: positions given to the net
+    useful: jax.Array  # [] float32: of those, the new and unfinished ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +133,7 @@ def play(
         root = model.root_fn(params, root_keys, states)
         invalid_actions = ~states.legal_action_mask
 
-        def run(search) -> tuple[jax.Array, jax.Array, jax.Array, Any]:
+        def run(search) -> tuple[jax.Array, jax.Array, jax.Array, Any, _Work]:
             output = search(
                 params,
                 search_keys,
@@ -145,14 +146,15 @@ def play(
             weights = jnp.asarray(output.action_weights, jnp.float32)
             value = jnp.asarray(output.search_tree.summary().value, jnp.float32)
             tree_after = output.search_tree if reuse_tree else None
-            return output.action, weights, value, tree_after
+            work = _work(tree, output.search_tree)
+            return output.action, weights, value, tree_after, work
 
         fast = searches.fast
         if fast is None:
             chosen = run(searches.full)
         else:  # one scalar for all rows: only one of them runs
             chosen = jax.lax.cond(full, lambda: run(searches.full), lambda: run(fast))
-        action, weights, value, tree = chosen
+        action, weights, value, tree, work = chosen
         moved = jax.vmap(env.step)(states, action, step_keys)
         rewards, terminated = moved.rewards, moved.terminated
         low_plies, gave_up = games.low_plies, games.gave_up
@@ -197,15 +199,15 @@ def play(
         ended = terminated | truncated
         if tree is not None:
             tree = tree.advance(action, reset=ended)
-        return (select_rows(ended, fresh, going_on), tree), (record, notes)
+        return (select_rows(ended, fresh, going_on), tree), (record, notes, work)
 
     tree = None
     if reuse_tree:  # without nodes, so that every row starts anew
         search = functools.partial(search_positions, model, searches.full)
         like = jax.eval_shape(search, params, games.keys, games.states).search_tree
         tree = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
-    (games, _), (plies, notes) = jax.lax.scan(ply, (games, tree), full)
-    return games, plies, _count_games(plies, *notes)
+    (games, _), (plies, notes, work) = jax.lax.scan(ply, (games, tree), full)
+    return games, plies, _count_games(plies, work, *notes)
 
 
 def search_positions(
@@ -272,7 +274,28 @@ def _divergence(weights, prior_logits):
     return jnp.sum(terms, axis=-1).astype(jnp.float32)
 
 
-def _count_games(plies: Plies, resigns, gave_up, wrongly) -> GameCounts:
+class _Work(NamedTuple):
+    """What the searches of B rows asked of the net."""
+
+    rounds: jax.Array  # [] int32: evaluations of all rows together
+    useful: jax.Array  # [B] int32: of them, new positions that are not finished
+
+
+def _work(before: Any, tree: Any) -> _Work:
+    """The work of searches that made a tree, from one before it or from None."""
+
+    ours = isinstance(tree, Tree)  # in mctx's searches no row stops early
+    rounds = jnp.max(tree.simulations) if ours else jnp.int32(tree.num_simulations)
+
+    def live(tree):
+        visits = tree.visits if ours else tree.node_visits
+        return jnp.sum((visits > 0) & ~is_finished(tree.embeddings), axis=1)
+
+    known = 1 if before is None else jnp.maximum(live(before), 1)
+    return _Work(1 + rounds, 1 + live(tree) - known)
+
+
+def _count_games(plies: Plies, work: _Work, resigns, gave_up, wrongly) -> GameCounts:
     course = plies.course
     first = course.rewards[..., 0]
 
@@ -290,4 +313,6 @@ def _count_games(plies: Plies, resigns, gave_up, wrongly) -> GameCounts:
         full_searches=count(plies.learned),
         gave_up=count(gave_up),
         wrongly=count(wrongly),
+        evaluations=jnp.sum(work.rounds, dtype=jnp.float32) * plies.learned.shape[1],
+        useful=jnp.sum(work.useful, dtype=jnp.float32),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxsearch.learn import schedules
 from jaxsearch.learn.config import RunConfig
-from jaxsearch.learn.metrics import measure
+from jaxsearch.learn.metrics import Took, measure
 from jaxsearch.learn.programs import Programs, TrainingState
 
 
@@ -73,6 +73,16 @@ class Trainer:
         self._learn = self._programs.learn.lower(
             average, state, drawable, scale
         ).compile()
+        self._net_seconds = self._time_net()
+
+    def _time_net(self, repeats: int = 5) -> float:
+        """The seconds in which the net alone evaluates all games; the least of some."""
+        seconds = []
+        for _ in range(1 + repeats):  # the first one compiles
+            began = time.monotonic()
+            jax.block_until_ready(self._programs.evaluate(self.average, self.state))
+            seconds.append(time.monotonic() - began)
+        return min(seconds[1:])
 
     def iterate(self) -> dict[str, Any]:
         """Plays some moves in all games, takes the learning steps due; gives figures.
@@ -86,7 +96,9 @@ class Trainer:
         newest = jnp.int32(schedules.window(config, self.iteration + 1))
         state, drawable, counts = self._play(average, state, newest)
         losses, scale = None, jnp.float32(0)
-        if int(drawable.count) >= config.batch:
+        count = int(drawable.count)  # waits for the device
+        played = time.monotonic()
+        if count >= config.batch:
             done, learnable = int(state.updates), int(state.learnable)
             scale = jnp.float32(schedules.learning_rate_scale(config, share, done))
             for _ in range(schedules.updates_due(config, learnable, done)):
@@ -94,8 +106,9 @@ class Trainer:
         jax.block_until_ready(average)
         if not state.finite:
             raise NotFiniteError(self._bad_batch(average, state, drawable, scale))
-        took = time.monotonic() - began
-        state = dataclasses.replace(state, seconds=state.seconds + took)
+        learned = time.monotonic()
+        state = dataclasses.replace(state, seconds=state.seconds + (learned - began))
+        took = Took(play=played - began, learn=learned - played, net=self._net_seconds)
         self.average, self.state = average, state
         return measure(config, state, counts, losses, took)
 

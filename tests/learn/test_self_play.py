@@ -114,6 +114,8 @@ def test_records_follow_the_rules_of_the_game(search):
     assert int(counts.wins_second) == (ended & (first < 0)).sum()
     assert int(counts.draws) == (ended & (first == 0)).sum()
     np.testing.assert_array_equal(final.moves, PLIES)
+    assert int(counts.evaluations) == GAMES * PLIES * (1 + 8)
+    assert GAMES * PLIES < int(counts.useful) < int(counts.evaluations)
 
 
 def same(moved, record):
@@ -200,7 +202,12 @@ def scripted(values=None):
         return mctx.PolicyOutput(
             action=action,
             action_weights=jax.nn.one_hot(action, 9),
-            search_tree=SimpleNamespace(summary=lambda: summary),
+            search_tree=SimpleNamespace(
+                summary=lambda: summary,
+                num_simulations=0,
+                node_visits=jnp.ones((len(action), 1)),
+                embeddings=jax.tree.map(lambda x: x[:, None], root.embedding),
+            ),
         )
 
     return search
