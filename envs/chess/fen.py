@@ -11,8 +11,12 @@ from envs.chess.bits import flip
 
 # The pieces of a letter belong to these sets of `envs.chess.moves.Board`.
 _SETS = {"P": (0,), "N": (1,), "B": (2,), "R": (3,), "Q": (2, 3), "K": (4,)}
-_LETTERS = {sets: letter for letter, sets in _SETS.items()}
 _MINE, _CASTLING, _EN_PASSANT = 5, 6, 7
+# White's view of a square with White to move, by the first sets, a bit each.
+_LETTERS = np.full(2 << _MINE, ".")
+for _letter, _sets in _SETS.items():
+    _held = sum(1 << kind for kind in _sets)
+    _LETTERS[[_held, _held | 1 << _MINE]] = _letter.lower(), _letter
 _COLOURS = ("White", "Black")
 _MOST_PLIES = 9999  # without capture or pawn move
 _MOST_MOVES = 999_999_999  # twice that, and the plies of a game, are within 32 bits
@@ -34,17 +38,11 @@ def square_name(file: int, rank: int) -> str:
 def rows(words: np.ndarray, player: int, size: int) -> list[str]:
     """The board as letters and ".", from the top as White sees it."""
     white = flip(words, size) if player else words
-    numbers = [int(low) | int(high) << 32 for low, high in white]
-    lines = []
-    for rank in reversed(range(size)):
-        line = ""
-        for file in range(size):
-            held = [number >> (8 * file + rank) & 1 for number in numbers]
-            kinds = tuple(kind for kind in range(5) if held[kind])
-            letter = _LETTERS[kinds] if kinds else "."
-            line += letter if held[_MINE] != player else letter.lower()
-        lines.append(line)
-    return lines
+    bits = white[: _MINE + 1, :, None] >> np.arange(32, dtype=np.uint32) & np.uint32(1)
+    sets = bits.reshape(-1, 8, 8)[:, :size, :size]  # [sets, files, ranks]
+    held = (sets << np.arange(_MINE + 1, dtype=np.uint32)[:, None, None]).sum(axis=0)
+    lines = ["".join(line) for line in _LETTERS[held].T[::-1]]
+    return [line.swapcase() for line in lines] if player else lines
 
 
 def write(
