@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 import envs
-from tests.envs.chess_games import BATCH, ENV, batched_step, moves, stack, step
+from tests.envs.chess_games import (
+    BATCH,
+    ENV,
+    batched_step,
+    moves,
+    row_of,
+    stack,
+    starts,
+    step,
+)
 from tests.envs.positions import record
 
 # Counts of move sequences know no draw but stalemate.
@@ -107,11 +116,11 @@ def test_all_mates_in_one_move_and_the_keys_of_mates_are_found():
 def test_recorded_games_go_as_recorded():
     games = record("golden_games")["sets"]["chess"]["games"]
     assert len(games) == 5
-    states = stack([jax.tree.map(np.asarray, ENV.init())])
+    states = starts(ENV)
     for ply in range(max(len(game["moves"]) for game in games) + 1):
         actions = np.zeros(BATCH, np.int32)
         for row, game in enumerate(games):
-            state = jax.tree.map(lambda leaf: leaf[row], states)  # noqa: B023
+            state = row_of(states, row)
             if ply < len(game["moves"]):
                 assert state.legal_action_mask.sum() == game["legal_counts"][ply]
                 actions[row] = ENV.text_to_action(state, game["moves"][ply])

@@ -1,23 +1,134 @@
 """Random games and positions, every one compared with python-chess."""
 
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import chess
-import jax
 import numpy as np
 import pytest
 
-from tests.envs.chess_games import (
-    BATCH,
-    ENV,
-    action_of,
-    check_position,
-    check_state,
-    placement,
-    play_beside_python_chess,
-    stack,
-    step,
-)
+from tests.envs.chess_games import BATCH, ENV, planes, row_of, stack, starts, step
 
 PARTS = 40  # of 500 games or 5000 positions each
+PLANES = planes(8)
+
+
+@functools.cache
+def action_of(move: chess.Move, black: bool) -> int:
+    """The number of a move, from its squares alone."""
+    turn = 7 if black else 0
+    file = chess.square_file(move.from_square)
+    rank = chess.square_rank(move.from_square) ^ turn
+    way = (
+        chess.square_file(move.to_square) - file,
+        (chess.square_rank(move.to_square) ^ turn) - rank,
+    )
+    if move.promotion in (chess.ROOK, chess.BISHOP, chess.KNIGHT):
+        kind = (chess.ROOK, chess.BISHOP, chess.KNIGHT).index(move.promotion)
+        plane = 3 * kind + PLANES[:3].index(way)
+    else:
+        plane = 9 + PLANES[9:].index(way)
+    return 73 * (8 * file + rank) + plane
+
+
+def end_of(board: chess.Board, can_move: bool) -> str:
+    """How a game ends by python-chess, at threefold repetition and fifty moves."""
+    if not can_move:
+        return "checkmate" if board.is_check() else "stalemate"
+    if board.is_insufficient_material():
+        return "insufficient material"
+    if board.halfmove_clock >= 100:
+        return "the 50-move rule"
+    return "repetition" if board.halfmove_clock >= 8 and board.is_repetition(3) else ""
+
+
+def placement(states: Any) -> list[list[int]]:
+    """The sets of squares of batched states as python-chess's words, a1 b1 c1 ..."""
+    bits = states.board[..., None] >> np.arange(32, dtype=np.uint32) & 1
+    squares = bits.reshape(-1, 8, 8, 8)  # [states, sets, files, ranks]
+    upturned = states.current_player[:, None, None, None] == 1
+    squares = np.where(upturned, squares[..., ::-1], squares).swapaxes(2, 3)
+    rows = np.packbits(squares.astype(bool), axis=-1, bitorder="little")
+    return np.ascontiguousarray(rows[..., 0]).view("<u8")[..., 0].tolist()
+
+
+def facts(states: Any) -> list[tuple[Any, ...]]:
+    """All of batched states but their legal moves, row by row in plain numbers."""
+    names = (
+        *("current_player", "clock", "move_number"),
+        *("terminated", "truncated", "rewards"),
+    )
+    columns = (getattr(states, name).tolist() for name in names)
+    return list(zip(placement(states), *columns, strict=True))
+
+
+def facts_of(board: chess.Board, end: str) -> tuple[Any, ...]:
+    """The same of a board that ends so."""
+    passed = chess.BB_SQUARES[board.ep_square] if board.has_legal_en_passant() else 0
+    sets = [
+        board.pawns,
+        board.knights,
+        board.bishops | board.queens,
+        board.rooks | board.queens,
+        board.kings,
+        board.occupied_co[board.turn],
+        board.clean_castling_rights(),
+        passed,
+    ]
+    won = [1, -1] if board.turn == chess.BLACK else [-1, 1]
+    return (
+        *(sets, board.turn == chess.BLACK, board.halfmove_clock, board.fullmove_number),
+        *(bool(end), False, won if end == "checkmate" else [0, 0]),
+    )
+
+
+def compare(
+    states: Any, boards: list[chess.Board], rows: Iterable[int]
+) -> Iterator[tuple[int, dict[int, chess.Move], str]]:
+    """Compares some rows of batched states; gives each, its moves and how it ends."""
+    found = facts(states)
+    for row in rows:
+        board = boards[row]
+        black = board.turn == chess.BLACK
+        legal = {action_of(move, black): move for move in board.legal_moves}
+        end = end_of(board, bool(legal))
+        assert found[row] == facts_of(board, end), board.fen()
+        mask = np.flatnonzero(states.legal_action_mask[row]).tolist()
+        assert mask == ([] if end else sorted(legal)), board.fen()
+        if end:
+            assert ENV.ending(row_of(states, row)) == end, board.fen()
+        yield row, legal, end
+
+
+def choose(random: np.random.Generator, legal: dict[int, chess.Move]) -> int:
+    """A random one of the legal actions."""
+    return list(legal)[random.integers(len(legal))]
+
+
+def play_beside_python_chess(num_games: int, seed: int) -> Counter[str]:
+    """Plays random games, comparing every position; gives the number of each end."""
+    random = np.random.default_rng(seed)
+    ends = Counter()
+    for first in range(0, num_games, BATCH):
+        boards = [chess.Board() for _ in range(min(BATCH, num_games - first))]
+        states, live, ply = starts(ENV), range(len(boards)), 0
+        while live:
+            actions, unfinished = np.zeros(BATCH, np.int32), []
+            for game, legal, end in compare(states, boards, live):
+                state = row_of(states, game)
+                if ply % 32 == game % 32 or end:
+                    assert ENV.to_text(state) == boards[game].fen()
+                if end:
+                    ends[end] += 1
+                    continue
+                unfinished.append(game)
+                action = actions[game] = choose(random, legal)
+                assert ENV.action_to_text(state, action) == legal[action].uci()
+                boards[game].push(legal[action])
+            states, live, ply = step(ENV, states, actions), unfinished, ply + 1
+    return ends
 
 
 def test_random_games_equal_python_chess():
@@ -29,7 +140,7 @@ def test_random_games_equal_python_chess():
 @pytest.mark.parametrize("part", range(PARTS))
 def test_20000_random_games_equal_python_chess(part):
     ends = play_beside_python_chess(500, seed=part + 1)
-    assert set(ends) == {
+    assert sum(ends.values()) == 500 and set(ends) == {
         "checkmate",
         "stalemate",
         "insufficient material",
@@ -67,29 +178,17 @@ def compare_positions(number: int, seed: int) -> dict[str, int]:
         if len(boards) < BATCH:
             continue
         states = stack([ENV.from_text(board.fen(en_passant="fen")) for board in boards])
-        compare(states, boards)
         actions = np.zeros(BATCH, np.int32)
-        for row, board in enumerate(boards):
-            legal = list(board.legal_moves)
-            if not states.terminated[row]:
-                move = legal[random.integers(len(legal))]
-                actions[row] = action_of(move, board.turn == chess.BLACK)
-                board.push(move)
-        live = ~states.terminated
-        states = step(ENV, states, actions)
-        compare(
-            jax.tree.map(lambda leaf: leaf[live], states),  # noqa: B023
-            [board for board, go_on in zip(boards, live, strict=True) if go_on],
-        )
+        live = []
+        for row, legal, end in compare(states, boards, range(BATCH)):
+            if not end:
+                live.append(row)
+                actions[row] = choose(random, legal)
+                boards[row].push(legal[actions[row]])
+        for _ in compare(step(ENV, states, actions), boards, live):
+            pass
         boards = []
     return seen
-
-
-def compare(states, boards):
-    words = placement(states)
-    for row, board in enumerate(boards):
-        check_position(words[row], board)
-        check_state(jax.tree.map(lambda leaf: leaf[row], states), board)  # noqa: B023
 
 
 def count_features(board: chess.Board, seen: dict[str, int]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import envs
 from envs.chess.game import _hash
-from tests.envs.chess_games import ENV, PLANES, moves, stack, step
+from tests.envs.chess_games import ENV, moves, planes, stack, step
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
@@ -163,7 +163,7 @@ def test_every_action_has_a_name_and_a_finished_game_has_no_moves():
         0 <= file + df < 8 and 0 <= rank + dr < 8
         for file in range(8)
         for rank in range(8)
-        for df, dr in PLANES
+        for df, dr in planes(8)
     ]
     assert len(off) == inside.count(False)
     mated = moves(ENV, state, "f2f3", "e7e5", "g2g4", "d8h4")

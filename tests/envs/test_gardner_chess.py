@@ -5,19 +5,12 @@ import numpy as np
 import pytest
 
 import envs
-from tests.envs.chess_games import moves, stack, step
+from tests.envs.chess_games import BATCH, moves, planes, play_beside_pgx
 
 ENV = envs.make("gardner_chess")
 START = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
 
-# The planes of the actions as (files, ranks), by the layout that pgx publishes.
-_BACK, _ON = range(-4, 0), range(1, 5)
-PLANES = [(0, 1), (1, 1), (-1, 1)] * 3
-PLANES += [(0, n) for n in [*_BACK, *_ON]]
-PLANES += [(n, 0) for n in [*_BACK, *_ON]]
-PLANES += [(n, n) for n in [*_BACK, *_ON]]
-PLANES += [(n, -n) for n in [*_BACK, *_ON]]
-PLANES += [(-2, -1), (-2, 1), (-1, -2), (-1, 2), (2, -1), (2, 1), (1, -2), (1, 2)]
+PLANES = planes(5)
 
 
 def read(text):
@@ -112,39 +105,6 @@ def test_random_games_equal_pgx():
     Its hash of the start was drawn by another version of JAX, so that a repetition of
     the start may be missed there: our draws by repetition are not compared.
     """
-    pgx = pytest.importorskip("pgx")
-    with jax.legacy_prng_key("allow"), jax.numpy_rank_promotion("allow"):
-        other = pgx.make("gardner_chess")
-        start = jax.jit(jax.vmap(other.init))(jax.random.split(jax.random.key(0), 64))
-        their_step = jax.jit(jax.vmap(other.step))
-        random = np.random.default_rng(0)
-        compared = 0
-        for _ in range(4):
-            ours = stack([jax.tree.map(np.asarray, ENV.init())])
-            theirs, white = start, np.asarray(start.current_player)
-            live = np.ones(64, bool)
-            for ply in range(255):
-                mask = np.asarray(theirs.legal_action_mask)
-                repeated = [
-                    bool(end) and ENV.ending(_row(ours, game)) == "repetition"
-                    for game, end in enumerate(ours.terminated)
-                ]
-                live &= ~np.array(repeated)
-                assert (ours.terminated == theirs.terminated)[live].all(), ply
-                rewards = np.asarray(theirs.rewards)
-                turned = np.where(white[:, None] == 0, rewards, rewards[:, ::-1])
-                assert (ours.rewards == turned)[live].all()
-                live &= ~ours.terminated
-                assert (ours.legal_action_mask == mask)[live].all()
-                compared += int(live.sum())
-                if not live.any():
-                    break
-                chances = random.random(mask.shape) * ours.legal_action_mask
-                actions = chances.argmax(axis=1).astype(np.int32)
-                ours = step(ENV, ours, actions)
-                theirs = their_step(theirs, actions)
-        assert compared > 4 * 64 * 20
-
-
-def _row(states, row):
-    return jax.tree.map(lambda leaf: leaf[row], states)
+    for seed in range(4):
+        compared, _ = play_beside_pgx(ENV, 255, seed)
+        assert compared > 20 * BATCH
