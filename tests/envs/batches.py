@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import pytest
 
 from tests.envs.positions import jitted_step
 
@@ -43,7 +44,35 @@ class Rival(NamedTuple):
     result: Callable[[Any], tuple[bool, Any]]  # whether it is over, and the rewards
 
 
-def differences_from(rival: Rival, env, read, num_games: int, seed: int) -> list[str]:
+def open_spiel(name: str, read: Callable[[str], Any], **settings: Any) -> Rival:
+    """A game of OpenSpiel whose actions are numbered as ours.
+
+    Args:
+      read: a position from OpenSpiel's text of it.
+    """
+    game = pytest.importorskip("pyspiel").load_game(name, settings)
+
+    def look(state):
+        mask = np.zeros(game.num_distinct_actions(), bool)
+        mask[state.legal_actions()] = True
+        return mask, state.current_player(), read(str(state))
+
+    return Rival(
+        start=game.new_initial_state,
+        look=look,
+        play=lambda state, action: state.apply_action(int(action)),
+        result=lambda state: (state.is_terminal(), np.array(state.returns())),
+    )
+
+
+def choose_any(rng: np.random.Generator, mask: np.ndarray) -> int:
+    """A random legal action."""
+    return rng.choice(np.flatnonzero(mask))
+
+
+def differences_from(
+    rival: Rival, env, read, num_games: int, seed: int, choose=choose_any
+) -> list[str]:
     """Plays random games beside another program and says where they differ.
 
     Every step is compared: mask, player to move and position before it, and whether the
@@ -51,6 +80,7 @@ def differences_from(rival: Rival, env, read, num_games: int, seed: int) -> list
 
     Args:
       read: the position of one of our states, as the rival's `look` gives it.
+      choose: the action to play, from a random generator and a mask.
     """
     rng = np.random.default_rng(seed)
     rivals = [rival.start() for _ in range(num_games)]
@@ -68,7 +98,7 @@ def differences_from(rival: Rival, env, read, num_games: int, seed: int) -> list
                 found.append(f"{where}: player")
             if position != read(state):
                 found.append(f"{where}: position {position} is not {read(state)}")
-            actions[row] = rng.choice(np.flatnonzero(mask))
+            actions[row] = choose(rng, mask)
             rival.play(rivals[game], actions[row])
         states, ply = step_all(env, states, actions), ply + 1
         unfinished = []

@@ -6,9 +6,9 @@ import pytest
 
 import envs
 from tests.envs.batches import (
-    Rival,
     check_golden_game,
     differences_from,
+    open_spiel,
     starts,
     step_all,
 )
@@ -294,27 +294,12 @@ def test_contract_is_kept(options):
     envs.check_env(envs.Gomoku(**options))
 
 
-def _open_spiel(name):
-    """OpenSpiel's game: rows from the top, b and w for the stones."""
-    pyspiel = pytest.importorskip("pyspiel")
-    game = pyspiel.load_game(name)
-
-    def look(state):
-        mask = np.zeros(game.num_distinct_actions(), bool)
-        mask[state.legal_actions()] = True
-        rows = [line for line in str(state).split("\n") if len(line) > 1]
-        return mask, state.current_player(), "/".join(rows)
-
-    return Rival(
-        start=game.new_initial_state,
-        look=look,
-        play=lambda state, action: state.apply_action(int(action)),
-        result=lambda state: (state.is_terminal(), np.array(state.returns())),
-    )
+def _rows_of_text(text):
+    return "/".join(line for line in text.split("\n") if len(line) > 1)
 
 
 def _rows(state):
-    """The rows as OpenSpiel writes them."""
+    """The rows as OpenSpiel writes them, from the top with b and w for the stones."""
     columns = np.arange(state.stones.shape[1], dtype=np.uint32)
     x, o = state.stones[:, :, None] >> columns & 1 != 0
     cells = np.where(x, "b", np.where(o, "w", "."))
@@ -326,6 +311,6 @@ def _rows(state):
     [(15, 12), (9, 24), pytest.param(15, 2000, marks=pytest.mark.slow)],
 )
 def test_every_step_equals_open_spiel(size, num_games):
-    rival = _open_spiel(f"gomoku(size={size})")
+    rival = open_spiel("gomoku", _rows_of_text, size=size)
     env = envs.make(f"gomoku_{size}x{size}")
     assert differences_from(rival, env, _rows, num_games, seed=size) == []

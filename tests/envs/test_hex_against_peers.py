@@ -7,6 +7,7 @@ import pytest
 
 import envs
 from jaxsearch.vector import random_actions
+from tests.envs.batches import choose_any, differences_from, open_spiel
 
 
 @pytest.mark.parametrize(
@@ -88,35 +89,21 @@ def _sample(default, slow):
     ),
 )
 def test_every_step_equals_open_spiel(size, swap, num_games):
-    pyspiel = pytest.importorskip("pyspiel")
-    game = pyspiel.load_game("hex", {"board_size": size, "swap": swap})
+    rival = open_spiel("hex", lambda text: text.split(), board_size=size, swap=swap)
+    swaps = []
+
+    def choose(rng, mask):
+        # A swap is one of many moves: let half of the games have one.
+        if swap and mask[-1] and rng.random() < 0.5:
+            swaps.append(size**2)
+            return size**2
+        return choose_any(rng, mask)
+
     env = envs.Hex(size=size, swap=swap)
-    step = jax.jit(jax.vmap(env.step))
-    random = np.random.default_rng(size)
-    states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), num_games))
-    theirs = [game.new_initial_state() for _ in range(num_games)]
-    finished = np.zeros(num_games, bool)
-    num_swaps = 0
-    while not finished.all():
-        seen = jax.tree.map(np.asarray, states)
-        cells = np.array([".", "x", "o"])[np.sign(seen.labels)]
-        actions = np.zeros(num_games, np.int32)
-        for row, state in enumerate(theirs):
-            if finished[row]:
-                continue
-            legal = np.flatnonzero(seen.legal_action_mask[row]).tolist()
-            assert bool(seen.terminated[row]) == state.is_terminal()
-            assert "".join(cells[row]) == "".join(str(state).split())
-            if state.is_terminal():
-                finished[row] = True
-                assert seen.rewards[row].tolist() == state.returns()
-                continue
-            assert int(seen.current_player[row]) == state.current_player()
-            assert legal == state.legal_actions()
-            actions[row] = random.choice(legal)
-            if legal[-1] == size**2 and row % 2 == 0:
-                actions[row] = size**2
-                num_swaps += 1
-            state.apply_action(int(actions[row]))
-        states = step(states, actions)
-    assert num_swaps == (num_games // 2 if swap else 0)
+    assert differences_from(rival, env, _cells, num_games, size, choose) == []
+    assert len(swaps) > num_games // 3 if swap else not swaps
+
+
+def _cells(state):
+    """The cells as OpenSpiel writes them."""
+    return np.array([".", "x", "o"])[np.sign(state.labels)].tolist()

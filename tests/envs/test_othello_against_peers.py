@@ -7,6 +7,7 @@ import pytest
 
 import envs
 from jaxsearch.vector import random_actions
+from tests.envs.batches import choose_any, differences_from, open_spiel
 
 ENV = envs.make("othello")
 PASS = 64
@@ -76,41 +77,25 @@ def test_every_step_equals_pgx(num_games):
 
 @pytest.mark.parametrize("num_games", [32, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_every_step_equals_open_spiel(num_games):
-    pyspiel = pytest.importorskip("pyspiel")
-    game = pyspiel.load_game("othello")
-    step = jax.jit(jax.vmap(ENV.step))
-    random = np.random.default_rng(0)
-    states = jax.vmap(ENV.init)(jax.random.split(jax.random.key(0), num_games))
-    theirs = [game.new_initial_state() for _ in range(num_games)]
-    finished = np.zeros(num_games, bool)
-    num_passes = 0
-    while not finished.all():
-        seen = jax.tree.map(np.asarray, states)
-        boards = _boards(seen.discs)
-        actions = np.zeros(num_games, np.int32)
-        for row, state in enumerate(theirs):
-            if finished[row]:
-                continue
-            legal = np.flatnonzero(seen.legal_action_mask[row]).tolist()
-            assert bool(seen.terminated[row]) == state.is_terminal()
-            lines = str(state).splitlines()
-            cells = "".join(line[2:17] for line in lines[-9:-1]).replace(" ", "")
-            assert "".join(boards[row]) == cells
-            if state.is_terminal():
-                finished[row] = True
-                assert seen.rewards[row].tolist() == state.returns()
-                continue
-            assert int(seen.current_player[row]) == state.current_player()
-            assert legal == state.legal_actions()
-            actions[row] = random.choice(legal)
-            num_passes += actions[row] == PASS
-            state.apply_action(int(actions[row]))
-        states = step(states, actions)
-    assert num_passes > 0
+    rival, chosen = open_spiel("othello", _board_of_text), set()
+
+    def choose(rng, mask):
+        action = choose_any(rng, mask)
+        chosen.add(action)
+        return action
+
+    assert differences_from(rival, ENV, _board, num_games, 0, choose) == []
+    assert PASS in chosen
 
 
-def _boards(discs):
-    """Cells [B, 64] as OpenSpiel draws them."""
-    bits = discs[..., None] >> np.arange(32, dtype=np.uint32) & 1
-    black, white = np.moveaxis(bits.reshape(len(discs), 2, 64) != 0, 1, 0)
-    return np.where(black, "x", np.where(white, "o", "-"))
+def _board_of_text(text):
+    """The cells of OpenSpiel's eight rows, without their numbers."""
+    rows = text.splitlines()[-9:-1]
+    return "".join(row[2:17] for row in rows).replace(" ", "")
+
+
+def _board(state):
+    """The cells as OpenSpiel draws them."""
+    bits = state.discs[..., None] >> np.arange(32, dtype=np.uint32) & 1
+    black, white = bits.reshape(2, 64) != 0
+    return "".join(np.where(black, "x", np.where(white, "o", "-")))

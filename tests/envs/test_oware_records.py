@@ -7,10 +7,10 @@ import pytest
 
 import envs
 from tests.envs.batches import (
-    Rival,
     check_golden_game,
     count_games,
     differences_from,
+    open_spiel,
 )
 from tests.envs.positions import jitted_step, record
 
@@ -96,27 +96,14 @@ def test_golden_games_are_played():
         check_golden_game(REPEATS, game)
 
 
-def _open_spiel():
-    """OpenSpiel's game, which ends at a repetition."""
-    pyspiel = pytest.importorskip("pyspiel")
-    game = pyspiel.load_game("oware")
-
-    def look(state):
-        mask = np.zeros(6, bool)
-        mask[state.legal_actions()] = True
-        lines = str(state).removeprefix("[FINISHED]\n").splitlines()
-        stores = [int(line.split("= ")[1].split()[0]) for line in (lines[5], lines[0])]
-        north, south = (
-            [int(seeds) for seeds in line.split()] for line in (lines[2], lines[3])
-        )
-        return mask, state.current_player(), (south, north[::-1], stores)
-
-    return Rival(
-        start=game.new_initial_state,
-        look=look,
-        play=lambda state, action: state.apply_action(int(action)),
-        result=lambda state: (state.is_terminal(), np.array(state.returns())),
+def _position_of_text(text):
+    """Both rows in order of sowing, and the stores, as OpenSpiel writes them."""
+    lines = text.removeprefix("[FINISHED]\n").splitlines()
+    stores = [int(line.split("= ")[1].split()[0]) for line in (lines[5], lines[0])]
+    north, south = (
+        [int(seeds) for seeds in line.split()] for line in (lines[2], lines[3])
     )
+    return south, north[::-1], stores
 
 
 def _position(state):
@@ -129,5 +116,5 @@ def _position(state):
 
 @pytest.mark.parametrize("num_games", [40, pytest.param(2000, marks=pytest.mark.slow)])
 def test_every_step_equals_open_spiel(num_games):
-    rival = _open_spiel()
+    rival = open_spiel("oware", _position_of_text)  # which ends at a repetition
     assert differences_from(rival, REPEATS, _position, num_games, seed=2) == []
