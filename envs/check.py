@@ -87,7 +87,8 @@ def check_env(
       state that the compiled step takes; unreadable text raises ValueError.
     - A game played through a symmetry shows the images of observations and masks.
 
-    The rules themselves are not known here: test them against known answers.
+    The rules themselves are not known here, nor who should win: a game that never
+    rewards anyone passes. Test both against known answers.
 
     Args:
       env: the game.

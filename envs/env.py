@@ -78,6 +78,10 @@ class Env(Game[StateT]):
     def action_to_text(self, state: StateT, action: ArrayLike) -> str:
         """The name of an action.
 
+        Args:
+          state: an unbatched state.
+          action: an integer scalar, legal in it or not.
+
         Raises:
           ValueError: the action is not one of 0..A-1.
         """
@@ -89,6 +93,10 @@ class Env(Game[StateT]):
 
     def text_to_action(self, state: StateT, text: str) -> int:
         """The legal action of that name.
+
+        Args:
+          state: an unbatched state.
+          text: a name as `action_to_text` writes it; some games read others too.
 
         Raises:
           ValueError: no legal action has that name; names those that there are.

@@ -93,6 +93,12 @@ class Game(abc.ABC, Generic[StateT]):
     def from_text(self, text: str) -> StateT:
         """Reads a position; a finished one has the rewards of the step that ended it.
 
+        Args:
+          text: as `to_text` writes it; some games read other notations too.
+
+        Returns:
+          An unbatched state, of the type that `step` takes.
+
         Raises:
           ValueError: says what is wrong with the text, and where.
         """
@@ -115,7 +121,11 @@ class Game(abc.ABC, Generic[StateT]):
         )
 
     def status(self, state: StateT, names: tuple[str, ...]) -> str:
-        """One line for under a drawing: who is to move, or how the game ended."""
+        """One line for under a drawing: who is to move, or how the game ended.
+
+        Args:
+          names: what the players are called, player 0 first.
+        """
         if not (state.terminated | state.truncated):
             return f"{self._to_move(state, names)} to move"
         rewards = np.asarray(state.rewards)

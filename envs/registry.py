@@ -65,6 +65,13 @@ def names(*, in_turn: bool = False) -> tuple[str, ...]:
 def make_in_turn(name: str, /, **options: Any) -> Env[Any]:
     """`make` for what plays games whose players move in turn.
 
+    Args:
+      name: as for `make`.
+      **options: as for `make`.
+
+    Returns:
+      An `Env`.
+
     Raises:
       ValueError: as `make`, or a game of simultaneous moves; names its sequential view.
     """

@@ -191,6 +191,10 @@ def rollout(
       policy_fn: chooses the moves of all players.
       num_plies: how many moves to make at most; all games to their ends by default,
         which takes a game that ends however it is played.
+
+    Returns:
+      The states [B] after the moves, what each player got on the way [B, P], and how
+      many moves each game took [B].
     """
 
     def play(number, carry):

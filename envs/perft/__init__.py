@@ -72,6 +72,9 @@ def perft(
         time.
       batch: how many states are expanded together.
 
+    Returns:
+      The counts of every ply, 0 first, in `plies`; `games` and `leaves` sum them up.
+
     Raises:
       ValueError: a depth below 0, a batch below 1, a batched state, a game that needs
         a key at each step, or with `merge` more games than 64 bits count.
@@ -99,11 +102,14 @@ def perft(
 def divide(
     env: Env[Any], state: Any, depth: int, *, batch: int = BATCH, **options: bool
 ) -> Iterator[tuple[str, Perft]]:
-    """The name of each first move and the counts after it, of depth - 1 plies.
+    """Counts the games of `depth` plies after each first move.
 
     Args:
       depth: the number of plies with the first move, at least 1.
       **options: `merge` and `play_last`; these and the others as for `perft`.
+
+    Yields:
+      The name of a first move and the counts after it, of depth - 1 plies.
 
     Raises:
       ValueError: a depth below 1, or as `perft` does.

@@ -50,7 +50,13 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="play the last moves too, to see what they end",
     )
-    parser.add_argument("--batch", type=int, default=BATCH, metavar="N")
+    parser.add_argument(
+        "--batch",
+        type=int,
+        default=BATCH,
+        metavar="N",
+        help=f"how many states are expanded together, {BATCH} by default",
+    )
     parser.add_argument(
         "--option",
         action="append",

@@ -48,11 +48,19 @@ def random_openings(
     All are different as long as random play finds new ones; then they are repeated in
     order. Positions are different if the player to move sees another board or has other
     moves: who that player is makes no difference. Where a game draws who begins, as
-    many openings are begun by each player as can be found. The key is consumed.
+    many openings are begun by each player as can be found.
 
     Args:
+      env: a game whose players move in turn.
+      count: how many openings.
+      num_plies: how many random moves lead to each.
+      key: consumed.
       up_to_symmetry: whether images of one position under the symmetries of the game
         are the same position.
+
+    Returns:
+      The states [count], the rewards on the way, which openings are the same position,
+      how many positions there are, and who began each game.
 
     Raises:
       ValueError: a count below 1, negative plies, random play that never gets there,
