@@ -6,8 +6,8 @@
 #
 # First the visits of both policies are compared with mctx's on the device
 # (benchmarks.check): if they differ nothing is measured. Then come the searches, the
-# overhead beside a net, and the costs; or with GAMES the games, beside pgx's if that is
-# installed. Each program is stopped when its time is up and writes its lines of JSON as
+# overhead beside a net, and the costs. With GAMES come the games alone, beside pgx's if
+# that is installed: each is measured if it plays as on the CPU. Each program is stopped when its time is up and writes its lines of JSON as
 # they come, so that what it had is kept. The code is 1 if one of them failed or was
 # stopped.
 #
@@ -17,7 +17,7 @@
 #   PYTHON    default .venv/bin/python, or python3 where there is none
 #   DEVICE    gpu (the default), tpu, cpu or auto
 #   REPEATS   runs of each program but those of the costs, default 3
-#   GAMES     if set, the games alone
+#   GAMES     if set, the games in place of the searches
 #   TINY      if set, tiny sizes, whose numbers mean nothing
 #   BATCH       games side by side, of the overhead's search as well
 #   SIMULATIONS, WIDTH, BLOCKS   the sizes of that search and its net
@@ -53,13 +53,13 @@ measure() {
 
 mkdir -p "$OUT"
 code=0
-measure check 60
-((code == 0)) || exit "$code"
 repeats=(--repeats "${REPEATS:-3}")
 if [[ -n ${GAMES:-} ]]; then
-  measure envs 290 "${repeats[@]}" --batch "${BATCH:-1024}"
+  measure envs 340 "${repeats[@]}" --batch "${BATCH:-1024}"
   exit "$code"
 fi
+measure check 60
+((code == 0)) || exit "$code"
 measure search 120 "${repeats[@]}"
 measure overhead 90 "${repeats[@]}" "${sizes[@]}"
 measure cost 80

@@ -8,15 +8,20 @@ game where one has ended. Games are played into their middle before the clock st
 Each line of JSON has the steps per second (all boards; median of the runs, which take
 turns), the ratio, compile times, and the bytes of a state. A table follows at the end.
 Without pgx our games are measured alone.
+
+Before that, the same moves are played on the CPU. A game that comes to other states
+there is not measured: its line has "right": false, and the exit code is 1.
 """
 
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import tyro
 from rich.table import Table
 
@@ -64,7 +69,8 @@ class GameOptions(Options):
     batch: int | None = None  # boards side by side; by default each game has its own
 
 
-def main(options: GameOptions) -> None:
+def main(options: GameOptions) -> int:
+    """Returns the exit code."""
     known = {work.game for work in WORK}
     if unknown := [game for game in options.games if game not in known]:
         raise SystemExit(
@@ -79,7 +85,9 @@ def main(options: GameOptions) -> None:
         elif options.batch:
             work = replace(work, batch=options.batch)
         report.add(**compare(work, options.repeats or 5))
-    show(table(report.results))
+    measured = [result for result in report.results if result["right"]]
+    show(table(measured))
+    return int(len(measured) < len(report.results))
 
 
 def compare(work: Work, repeats: int) -> dict[str, Any]:
@@ -87,11 +95,6 @@ def compare(work: Work, repeats: int) -> dict[str, Any]:
     games = {"ours": envs.make(work.game, **dict(work.options))}
     if work.rival and importlib.util.find_spec("pgx"):
         games["rival"] = _pgx(work.rival)
-    runs, figures = {}, {}
-    with jax.legacy_prng_key("allow"):
-        for side, env in games.items():
-            runs[side], figures[side] = _prepare(env, work)
-        seconds = median_seconds(runs, repeats)
     result: dict[str, Any] = {
         "game": work.game,
         "batch": work.batch,
@@ -99,6 +102,16 @@ def compare(work: Work, repeats: int) -> dict[str, Any]:
     }
     if work.options:
         result["options"] = dict(work.options)
+    programs, runs, figures = {}, {}, {}
+    with jax.legacy_prng_key("allow"):
+        for side, env in games.items():
+            programs[side], figures[side] = _compile(env, work)
+            if side == "ours":
+                result["right"] = _is_as_on_cpu(programs[side])
+                if not result["right"]:
+                    return result
+            runs[side] = _warmed_up(programs[side])
+        seconds = median_seconds(runs, repeats)
     speeds = {side: work.batch * work.steps / seconds[side] for side in games}
     for side in games:
         prefix = "" if side == "ours" else "rival_"
@@ -117,8 +130,17 @@ def _pgx(name: str) -> Any:
         return pgx.make(name)  # type: ignore[arg-type]
 
 
-def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
-    """A run from the middle of games, compiled; and what it took."""
+class Program(NamedTuple):
+    """Random play of many games, and what to call it with."""
+
+    play: Callable[[Any, jax.Array], Any]
+    compiled: Callable[[Any, jax.Array], Any]
+    starts: Any
+    key: jax.Array
+
+
+def _compile(env: Any, work: Work) -> tuple[Program, dict[str, Any]]:
+    """The program of a game, and what it took."""
     starts = jax.jit(partial(start_all, env, batch_size=work.batch))(jax.random.key(0))
     program = partial(play_randomly, env, work.steps)
     key = jax.random.key(1)
@@ -127,16 +149,30 @@ def _prepare(env: Any, work: Work) -> tuple[Any, dict[str, Any]]:
     one = jax.tree.map(lambda leaf: leaf[0], starts)
     action = jnp.zeros(one.legal_action_mask.shape[:-1], jnp.int32)
     step = compile_program(env.step, (one, action, key))
-    states = starts
-    for number in range(WARM_UP_RUNS):
-        states = compiled.run(states, jax.random.fold_in(key, number))
-    jax.block_until_ready(states)  # or the first run of the other side would wait
-    size = sum(leaf.nbytes for leaf in jax.tree.leaves(one))
-    return partial(compiled.run, states, key), {
+    return Program(program, compiled.run, starts, key), {
         "compile_seconds": round(compiled.seconds, 2),
         "step_compile_seconds": round(step.seconds, 2),
-        "state_bytes": size,
+        "state_bytes": sum(leaf.nbytes for leaf in jax.tree.leaves(one)),
     }
+
+
+def _is_as_on_cpu(program: Program) -> bool:
+    """Whether the games come to the same states on the CPU, to the last bit."""
+    arguments = program.starts, program.key
+    found = program.compiled(*arguments)
+    cpu = jax.devices("cpu")[0]
+    known = jax.jit(program.play)(*jax.device_put(arguments, cpu))
+    pairs = zip(jax.tree.leaves(found), jax.tree.leaves(known), strict=True)
+    return all(np.array_equal(*pair) for pair in pairs)
+
+
+def _warmed_up(program: Program) -> Callable[[], Any]:
+    """A run from the middle of games."""
+    states = program.starts
+    for number in range(WARM_UP_RUNS):
+        states = program.compiled(states, jax.random.fold_in(program.key, number))
+    jax.block_until_ready(states)  # or the first run of the other side would wait
+    return partial(program.compiled, states, program.key)
 
 
 def play_randomly(env: Any, num_steps: int, states: Any, key: jax.Array) -> Any:
@@ -174,4 +210,4 @@ def table(results: list[dict[str, Any]]) -> Table:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(GameOptions, description=__doc__))
+    raise SystemExit(main(tyro.cli(GameOptions, description=__doc__)))

@@ -73,8 +73,8 @@ def phases(size: Size, policy: str, repeats: int) -> dict[str, Any]:
 def _with_part_twice(search: Callable[..., Any], part: str) -> Callable[..., Any]:
     """The search that makes one of its parts once more on what came out of it.
 
-    A second backup counts visits twice, so that the tree becomes another one of about
-    the same shape.
+    A second backup counts visits twice, so that another tree comes of it: for PUCT one
+    of about the same shape, for Gumbel one that takes longer than the backup itself.
     """
     once: Callable[..., Any] = getattr(loop, part)
 

@@ -1,5 +1,6 @@
 """The benchmarks run at tiny sizes and count what they say."""
 
+import dataclasses
 import json
 import math
 import os
@@ -175,12 +176,26 @@ def test_check_passes_with_the_flags_that_users_have():
 def test_games_are_measured_beside_the_rival_s(tmp_path, capsys):
     file = tmp_path / "lines.json"
     options = envs.GameOptions(json=file, tiny=True, games=("tic_tac_toe",))
-    _, (line,) = lines_of(envs.main, options, file)
+    code, (line,) = lines_of(envs.main, options, file)
+    assert code == 0 and line["right"]
     assert line["game"] == "tic_tac_toe" and line["rival"] == "pgx tic_tac_toe"
     assert line["state_bytes"] == 32 < line["rival_state_bytes"]
     speeds = line["steps_per_second"], line["rival_steps_per_second"]
     assert line["ratio"] == pytest.approx(speeds[0] / speeds[1], abs=0.01)
     assert "tic_tac_toe" in capsys.readouterr().err
+
+
+def test_game_that_plays_otherwise_on_the_device_is_not_measured(tmp_path, monkeypatch):
+    def stays(program, arguments):
+        compiled = compile_program(program, arguments)
+        return dataclasses.replace(compiled, run=lambda states, key: states)
+
+    monkeypatch.setattr(envs, "compile_program", stays)
+    file = tmp_path / "lines.json"
+    options = envs.GameOptions(json=file, tiny=True, games=("tic_tac_toe",))
+    code, (line,) = lines_of(envs.main, options, file)
+    assert code == 1 and not line["right"]
+    assert "steps_per_second" not in line
 
 
 def test_games_that_are_not_measured_are_refused():
