@@ -25,7 +25,7 @@ import json
 import math
 import sys
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -315,7 +315,7 @@ def parse_run(text: str) -> PlayerName:
     return name
 
 
-def common_game(agents: dict[str | None, Agent], game: str) -> envs.Env[Any]:
+def common_game(agents: Mapping[str | None, Agent], game: str) -> envs.Env[Any]:
     """The game that all agents play, which has to be `game` where that is given."""
     given = envs.make_in_turn(game) if game else None
     if given is None and not agents:

@@ -17,13 +17,15 @@ the same parameters, bit for bit on one CPU, however often it was stopped and re
 import contextlib
 import dataclasses
 import functools
+import inspect
 import shlex
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import tyro
@@ -34,7 +36,7 @@ from tyro.conf import arg
 import envs
 import nets
 from jaxsearch import backend
-from jaxsearch.arena import positions
+from jaxsearch.arena import distillation, positions
 from jaxsearch.arena.match import play_match
 from jaxsearch.arena.player_names import PlayerName, check_run_name, make_player
 from jaxsearch.arena.players import Player, uct_player
@@ -42,7 +44,7 @@ from jaxsearch.arena.report import match_report, positions_report
 from jaxsearch.learn import memory
 from jaxsearch.learn.agent import Agent, ConfigT, untrained_agent
 from jaxsearch.learn.checkpoint import Checkpoints
-from jaxsearch.learn.config import RunConfig
+from jaxsearch.learn.config import DistillConfig, RunConfig
 from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.metrics import plot_curves
 from jaxsearch.learn.presets import PRESETS, preset_named
@@ -95,14 +97,14 @@ def make_agent(config: ConfigT, *, copies: int = 2) -> Agent[ConfigT]:
     return untrained_agent(config, env, make_net, copies=copies)
 
 
-def load_agent(run: str | Path) -> Agent:
+def load_agent(run: str | Path) -> Agent[Any]:
     """The agent of a run folder, from its own configuration and newest checkpoint.
 
     Raises:
       ValueError: there is no run, or it cannot be read; one line that says why.
     """
     folder = RunFolder(run)
-    config = folder.read_config(Config)
+    config = folder.read_config(Config, DistillConfig)
     with folder.naming_config():
         agent = make_agent(config)
     with Checkpoints(folder.checkpoints, config.lasting()) as checkpoints:
@@ -116,22 +118,25 @@ def load_agent(run: str | Path) -> Agent:
 # The run
 
 
-def parse(arguments: list[str] | None) -> Config:
+def parse(arguments: Sequence[str] | None, kind: type[ConfigT] = Config) -> ConfigT:
     """The flags; a run that is resumed gives those that are left out.
 
     Raises:
       ValueError: there is no such preset, no run to resume, or a flag that it cannot
         take.
     """
-    read = functools.partial(tyro.cli, Config, args=arguments, description=__doc__)
+    description = __doc__ if kind is Config else inspect.getdoc(kind)
+    read = functools.partial(
+        tyro.cli, kind, prog=kind.program, args=arguments, description=description
+    )
     flags = read()
-    if flags.preset is not None:
-        flags = read(default=Config(**preset_named(flags.preset).settings))
+    if (preset := getattr(flags, "preset", None)) is not None:
+        flags = read(default=kind(**preset_named(preset).settings))
     check_run_name(flags.folder)
     if not flags.resume:
         return flags
-    folder = RunFolder(flags.folder)
-    stored = dataclasses.replace(folder.read_config(Config), run=flags.run, resume=True)
+    folder = RunFolder(flags.folder, kind.program)
+    stored = dataclasses.replace(folder.read_config(kind), run=flags.run, resume=True)
     # A length that is given takes the place of all that are stored.
     flags = read(default=dataclasses.replace(stored, minutes=None, iterations=None))
     for name, kept in stored.lasting().items():
@@ -268,8 +273,11 @@ def report(folder: RunFolder, agent: Agent, console: Console) -> None:
 # The program
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     backend.protect()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and (command := COMMANDS.get(arguments[0])):
+        return command(arguments[1:])
     console = Console(markup=False, emoji=False)
     try:
         folder, agent, programs, takes = prepare(parse(arguments))
@@ -305,6 +313,16 @@ def main(arguments: list[str] | None = None) -> int:
         )
     return 0
 
+
+def distill(arguments: Sequence[str]) -> int:
+    return distillation.main(
+        lambda: parse(arguments, DistillConfig),
+        load_agent=load_agent,
+        make_agent=make_agent,
+    )
+
+
+COMMANDS = {"distill": distill}
 
 if __name__ == "__main__":
     finish(main)

@@ -120,13 +120,13 @@ def _find(
     unfinished, first, returns, seen, mask = map(np.asarray, played[1:])
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(played[0])]
     rows = np.flatnonzero(unfinished)
-    names = _names(env, seen[rows], mask[rows], up_to_symmetry)
+    names = position_names(env, seen[rows], mask[rows], up_to_symmetry)
     for row, name in zip(rows, names, strict=True):
         opening = _Opening([leaf[row] for leaf in leaves], returns[row], first[row])
         found.setdefault(name, {}).setdefault(int(first[row]), opening)
 
 
-def _names(
+def position_names(
     env: Any, seen: np.ndarray, mask: np.ndarray, up_to_symmetry: bool
 ) -> list[bytes]:
     """A name for each position, from the board and the moves of the player to move."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jaxsearch.arena.players import (
     Agent,
@@ -26,6 +26,8 @@ from jaxsearch.learn.settings import MOST, MOST_FLOAT
 from jaxsearch.search.policy_names import policy_names
 
 EXAMPLES = "random, uct:sims=400 or runs/connect_four?search=puct&sims=64"
+
+AgentT = TypeVar("AgentT", bound=Agent)
 
 DEFAULT_SIMULATIONS = {"run": 128, "uct": 100}
 
@@ -134,14 +136,14 @@ def make_player(name: PlayerName, env: Any, agent: Agent | None = None) -> Playe
 
 
 def load_agents(
-    names: Iterable[PlayerName], load: Callable[[str], Agent]
-) -> dict[str | None, Agent]:
+    names: Iterable[PlayerName], load: Callable[[str], AgentT]
+) -> dict[str | None, AgentT]:
     """The agents of all run folders that players name, each loaded once.
 
     Raises:
       ValueError: there is no such folder, or `load` cannot use it.
     """
-    agents: dict[str | None, Agent] = {}
+    agents: dict[str | None, AgentT] = {}
     for run in dict.fromkeys(name.run for name in names if name.run is not None):
         if not os.path.isdir(run):  # Path.is_dir raises for some names
             raise ValueError(

@@ -15,6 +15,8 @@ from jaxsearch.search.moves import NO_ACTION
 from jaxsearch.search.two_player import EvaluateFn
 from jaxsearch.vector import random_actions
 
+TeachFn = Callable[[Any, jax.Array, Any], tuple[jax.Array, jax.Array]]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Player:
@@ -22,11 +24,16 @@ class Player:
 
     `choose(params, key, states [B])` gives actions [B] int32. It can be jitted, and
     consumes the key. Rows whose game is finished may get any action.
+
+    `teach`, of the same arguments, gives what a net can learn from the player: how good
+    it finds the moves, [B, A] float32 that sum to 1 over the legal ones, and the value
+    of the positions, [B] float32, for the player to move. Finished rows get anything.
     """
 
     name: str
     params: Any
     choose: Callable[[Any, jax.Array, Any], jax.Array]
+    teach: TeachFn | None = None  # None where there is nothing to learn
 
 
 class Agent(Protocol):
@@ -51,7 +58,7 @@ def random_player() -> Player:
 
 
 def raw_player(agent: Agent, *, name: str = "raw") -> Player:
-    """Plays the legal move of highest prior, without a search."""
+    """Plays the legal move of highest prior, without a search; teaches the priors."""
 
     def choose(params, key, states):
         prior_logits, _ = agent.evaluate(params, key, states)
@@ -59,7 +66,13 @@ def raw_player(agent: Agent, *, name: str = "raw") -> Player:
         action = jnp.argmax(jnp.where(legal, prior_logits, -jnp.inf), axis=-1)
         return jnp.where(legal.any(axis=-1), action, NO_ACTION).astype(jnp.int32)
 
-    return Player(name=name, params=agent.params, choose=choose)
+    def teach(params, key, states):
+        prior_logits, value = agent.evaluate(params, key, states)
+        lowest = jnp.finfo(prior_logits.dtype).min
+        masked = jnp.where(states.legal_action_mask, prior_logits, lowest)
+        return jax.nn.softmax(masked.astype(jnp.float32)), value.astype(jnp.float32)
+
+    return Player(name=name, params=agent.params, choose=choose, teach=teach)
 
 
 def search_player(
@@ -72,6 +85,8 @@ def search_player(
     name: str = "search",
 ) -> Player:
     """Plays what a search guided by the agent's net chooses, without noise.
+
+    It teaches the weights that the search gives the moves, and the value of its root.
 
     Args:
       agent: the net and its game.
@@ -101,9 +116,16 @@ def search_player(
         output: Any = run(params, key, states, c_puct)
         return output.action
 
+    def teach(params, key, states):
+        params, c_puct = params
+        output: Any = run(params, key, states, c_puct)
+        weights = jnp.asarray(output.action_weights, jnp.float32)
+        return weights, jnp.asarray(output.search_tree.summary().value, jnp.float32)
+
     # In the parameters, so that another constant compiles nothing anew.
     constant = None if c_puct is None else np.asarray(c_puct, np.float32)
-    return Player(name=name, params=(agent.params, constant), choose=choose)
+    params = agent.params, constant
+    return Player(name=name, params=params, choose=choose, teach=teach)
 
 
 def uct_player(env: Any, *, num_simulations: int, c: float = 4.0) -> Player:

@@ -2,9 +2,11 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from jaxsearch.learn.settings import LearnerSettings, Settings
+from tyro.conf import Positional, arg
+
+from jaxsearch.learn.settings import LearnerSettings, Settings, flag
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +22,6 @@ class AgentConfig(LearnerSettings):
     """Go on with the run in the folder, with its own configuration: of the other flags
     only the length, --save-every, --evaluate, --device and --learning-rate may be given
     anew; they are kept, too."""
-    preset: str | None = None
-    """The recipe whose settings stood for the defaults."""
     minutes: float | None = None
     """Length of the whole run, resumed or not, in minutes of training; 5 by default."""
     iterations: int | None = None
@@ -71,8 +71,84 @@ class RunConfig(AgentConfig, Settings):
     """The configuration of a run of self-play."""
 
     program: ClassVar[str] = "train.py"
+    preset: str | None = None
+    """The recipe whose settings stood for the defaults."""
     evaluate: bool = True
     """Measure the agent at the end of the run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillConfig(AgentConfig):
+    """Fits a net to what players say about positions.
+
+        python train.py distill 'runs/connect_four?search=puct&sims=128' \\
+            --run runs/small --width 16 --depth 2
+        python train.py distill 'runs/a?search=raw' 'runs/b?search=raw' --run runs/one
+
+    A teacher is a player as evaluate.py takes it. It tells of every position how good
+    it finds the moves and the value: a search the weights that it gives the moves and
+    the value of its root, search=raw what its net says. Several teachers are an
+    ensemble: the mean of their policies and values is learned. The positions are those
+    of a file, or of games that the teachers play. The folder is that of a run, which
+    evaluate.py plays.
+    """
+
+    program: ClassVar[str] = "train.py distill"
+
+    teachers: Annotated[Positional[tuple[str, ...]], arg(metavar="TEACHER")] = ()
+    """Players, such as 'runs/connect_four?search=puct&sims=128' or 'runs/a?search=raw',
+    in quotes in a shell."""
+    run: str | None = None
+    """Folder of the run; runs/distilled by default."""
+    env: str = ""
+    """The game, where no teacher names a run."""
+    positions: str | None = None
+    """A file with a position in each line, as the game writes it; without it the
+    teachers play games."""
+    games: int = 1000
+    """Games that the teachers play."""
+    opening_plies: int = 8
+    """A game starts after a random number of random moves, up to this one."""
+    temperature: float = 1.0
+    """Of the moves of those games, drawn in proportion to policy ** (1 / temperature);
+    0 for the best ones."""
+    teacher_batch: int = 128
+    """Positions that the teachers see at once, and games that they play side by
+    side."""
+    held_out_share: float = 0.1
+    """Share of the positions that is not learned from, but measures what was."""
+    updates: int = 50
+    """Learning steps in an iteration; the held-out positions are measured after it."""
+
+    @property
+    def folder(self) -> str:
+        return "runs/distilled" if self.run is None else self.run
+
+    def check(self) -> None:
+        super().check()
+        if not self.teachers:
+            raise ValueError(
+                "distill needs one or more teachers, such as "
+                "'runs/connect_four?search=puct&sims=128'"
+            )
+        if self.held_out_share >= 1:
+            raise ValueError(
+                f"--held-out-share {self.held_out_share} leaves no position to learn "
+                "from"
+            )
+        if self.env_options and not self.env:
+            raise ValueError("--env-options is for a game that --env names")
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        for name in ("games", "opening_plies", "temperature"):
+            if self.positions is not None and getattr(self, name) != defaults[name]:
+                raise ValueError(
+                    f"{flag(name)} is of games that the teachers play, which they do "
+                    f"not with --positions {self.positions}: leave one of them out"
+                )
+
+    @classmethod
+    def may_be_zero(cls) -> set[str]:
+        return super().may_be_zero() | {"opening_plies", "temperature"}
 
 
 # What may differ between a run and its resumption.

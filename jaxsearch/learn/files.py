@@ -4,9 +4,11 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -22,6 +24,16 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 def write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=2) + "\n"
     write_atomically(path, lambda beside: beside.write_text(text))
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Writes a NumPy archive, which has a checksum for each array."""
+
+    def write(beside: Path) -> None:
+        with beside.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    write_atomically(path, write)
 
 
 def read_object(text: str | bytes) -> dict[str, Any]:

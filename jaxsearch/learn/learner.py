@@ -161,3 +161,8 @@ def update(
     updates, opt_state = optimizer.update(gradients, opt_state, params)
     updates = jax.tree.map(lambda u: u * learning_rate_scale, updates)
     return optax.apply_updates(params, updates), opt_state, result
+
+
+def all_finite(tree: Any) -> jax.Array:
+    """Whether no number in a pytree is infinite or NaN: [] bool."""
+    return jnp.all(jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(tree)]))

@@ -43,17 +43,22 @@ def of_run(
     except TreeTooLargeError as error:
         raise ValueError(f"{error}; lower --games or --simulations") from None
     rows = max(settings.batch, settings.games)
-    one = jax.eval_shape(lambda key: env.observe(env.init(key)), jax.random.key(0))
-    observations = jax.ShapeDtypeStruct((rows, *one.shape), one.dtype)
-    computed = jax.make_jaxpr(net)(params, observations).eqns
-    layers = [_size(out.aval) for step in computed for out in step.outvars]
     return [
         _of_params(_size(params) * COPIES),
         Held("the replay", _size(state.replay), "--positions, --games or --plies"),
         Held("the games", _size(state.games), "--games"),
         Held("the search trees", _size(trees), "--games or --simulations"),
-        Held("one layer of the net", max(layers), "--batch, --games or --width"),
+        of_layer(env, net, params, rows, "--batch, --games or --width"),
     ]
+
+
+def of_layer(env: Any, net: NetFn, params: Any, rows: int, remedy: str) -> Held:
+    """The largest thing that the net computes of so many positions."""
+    one = jax.eval_shape(lambda key: env.observe(env.init(key)), jax.random.key(0))
+    observations = jax.ShapeDtypeStruct((rows, *one.shape), one.dtype)
+    computed = jax.make_jaxpr(net)(params, observations).eqns
+    layers = [_size(out.aval) for step in computed for out in step.outvars]
+    return Held("one layer of the net", max(layers), remedy)
 
 
 def _of_params(num_bytes: int) -> Held:

@@ -241,7 +241,7 @@ def make_programs(
             state.opt_state,
             learning_rate_scale=learning_rate_scale,
         )
-        finite = state.finite & _all_finite((losses, params, opt_state))
+        finite = state.finite & learner.all_finite((losses, params, opt_state))
         moved = optax.incremental_update(params, average, 1 - settings.average_decay)
         average = jax.tree.map(functools.partial(jnp.where, finite), moved, average)
         average = place(average, everywhere)
@@ -283,7 +283,3 @@ def make_optimizer(settings: LearnerSettings) -> optax.GradientTransformation:
     else:
         steps = optax.adamw(rate, weight_decay=decay)
     return optax.chain(optax.clip_by_global_norm(settings.clip), steps)
-
-
-def _all_finite(tree: Any) -> jax.Array:
-    return jnp.all(jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(tree)]))

@@ -3,6 +3,7 @@
 config.json    the configuration, from which the game and the net are rebuilt
 versions.json  what it was last run with
 metrics.jsonl  one line an iteration
+lessons.npz    what the teachers said, where a net is fitted to it
 checkpoints/   see `jaxsearch.learn.checkpoint`
 bad_batch.npz  what a learning step that gave infinities or NaN learned from
 lock           held by the process that trains here
@@ -32,6 +33,7 @@ from jaxsearch.learn.files import (
     check_folder,
     read_object,
     remove_leftovers,
+    write_arrays,
     write_atomically,
     write_json,
 )
@@ -39,9 +41,10 @@ from jaxsearch.learn.files import (
 _PACKAGES = ("jaxsearch", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx")
 
 _BAD_BATCH = "bad_batch.npz"
+_LESSONS = "lessons.npz"
 _FILES = (
     *("config.json", "versions.json", "metrics.jsonl", "curves.png", "lock"),
-    _BAD_BATCH,
+    *(_BAD_BATCH, _LESSONS),
 )
 _CHECKPOINTS = "checkpoints"
 
@@ -64,6 +67,7 @@ class RunFolder:
         self.path = Path(path)
         self._program = program
         self.checkpoints = self.path / _CHECKPOINTS
+        self.lessons = self.path / _LESSONS
         self._config = self.path / "config.json"
         self._metrics = self.path / "metrics.jsonl"
 
@@ -202,13 +206,8 @@ class RunFolder:
     def keep_batch(self, arrays: dict[str, np.ndarray]) -> str:
         """Writes a batch that could not be learned from; says where, or why not."""
         path = self.path / _BAD_BATCH
-
-        def write(beside):
-            with beside.open("wb") as file:
-                np.savez(file, allow_pickle=False, **arrays)
-
         try:
-            write_atomically(path, write)
+            write_arrays(path, arrays)
         except OSError as error:
             return f"its batch cannot be written: {error}"
         return f"its batch is in {path}, for numpy.load"

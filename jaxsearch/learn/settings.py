@@ -252,7 +252,7 @@ MOST = {
     "seed": 2**32 - 1,
     "depth": 1_000,
     **dict.fromkeys(("width", "plies", "opening_plies"), 2**16),
-    **dict.fromkeys(("simulations", "sims", "games", "batch"), 2**20),
+    **dict.fromkeys(("simulations", "sims", "games", "batch", "teacher_batch"), 2**20),
 }
 
 
