@@ -22,7 +22,10 @@ ALLOWED = {
     "jaxsearch": ("*",),
     "jaxsearch/search": ("numpy", "jax", "mctx"),
     "jaxsearch/learn": ("*", "jaxsearch.search"),
-    "jaxsearch/arena": ("*", "jaxsearch.search", "jaxsearch.learn"),
+    "jaxsearch/arena": (
+        *("*", "jaxsearch.search", "jaxsearch.learn"),
+        "jaxsearch.program",  # train.py distill runs there
+    ),
     "jaxsearch/play": ("*", "jaxsearch.search", "jaxsearch.learn", "jaxsearch.arena"),
 }
 
