@@ -1,18 +1,16 @@
 """What a training run shows while it works: a bar and figures, kept up to date."""
 
-import time
 from collections import deque
-from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
 from rich.columns import Columns
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-_PLAIN_INTERVAL = 15.0  # seconds between lines where there is no terminal
+from jaxsearch.learn.bar import Bar
+
 _AVERAGED = 10  # iterations, in the figures of the panel
 _LEAST_WIDTH, _LEAST_HEIGHT = 52, 18  # of a terminal with room for the panel
 
@@ -41,41 +39,20 @@ _LEARNING = {
 _STRENGTH = {"Elo": ("elo", "{:+.0f}"), "accuracy": ("accuracy", "{:.1%}")}
 
 
-class _BarAndFigures(Progress):
-    """A bar, and figures below it, so that neither squeezes the other."""
-
-    figures: RenderableType = "compiling"
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        yield self.make_tasks_table(self.tasks)
-        yield self.figures
-
-
 class TrainingProgress:
     """A bar with the time left, and under it the figures of the last iterations.
 
-    A terminal with little room shows them in one line. Without a terminal (a log file,
-    CI) a plain line is printed every 15 seconds, and one for the last iteration.
+    A terminal with little room, or none, shows them in one line.
     """
 
     def __init__(self, console: Console):
         self._console = console
-        self._bar = _BarAndFigures(
-            TextColumn("training"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.percentage:3.0f}%"),
-            TimeRemainingColumn(compact=True),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task("training", total=1.0)
-        self._printed = time.monotonic()
-        self._line = ""  # of the last iteration, until it is printed
+        self._bar = Bar(console, "training", "compiling")
         self._recent: deque[dict[str, Any]] = deque(maxlen=_AVERAGED)
         self._strength: dict[str, float] = {}  # the newest, measured now and then
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(
@@ -84,8 +61,7 @@ class TrainingProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
-        self._print_line()
+        self._bar.__exit__(kind, error, trace)
 
     def show(self, share_done: float, metrics: dict[str, Any]) -> None:
         """Shows the metrics of an iteration; `share_done` of the run is over."""
@@ -95,14 +71,8 @@ class TrainingProgress:
                 self._strength[name] = metrics[name]
         line = self._figures(metrics)
         size = self._console.size
-        if size.width < _LEAST_WIDTH or size.height < _LEAST_HEIGHT:
-            self._bar.figures = Text(line, no_wrap=True, overflow="ellipsis")
-        else:
-            self._bar.figures = self._panel(metrics)
-        self._bar.update(self._task, completed=min(share_done, 1.0))
-        self._line = f"{share_done:4.0%}  {line}"
-        if time.monotonic() - self._printed > _PLAIN_INTERVAL:
-            self._print_line()
+        small = size.width < _LEAST_WIDTH or size.height < _LEAST_HEIGHT
+        self._bar.show(share_done, line, None if small else self._panel(metrics))
 
     def _figures(self, metrics: dict[str, Any]) -> str:
         """The figures of an iteration in a line."""
@@ -148,8 +118,3 @@ class TrainingProgress:
     def _mean(self, name: str) -> float | None:
         known = [m[name] for m in self._recent if m.get(name) is not None]
         return sum(known) / len(known) if known else None
-
-    def _print_line(self) -> None:
-        if self._line and not self._console.is_terminal:
-            self._console.print(self._line, soft_wrap=True)
-        self._line, self._printed = "", time.monotonic()

@@ -74,5 +74,5 @@ def test_figures_are_cut_and_not_wrapped_where_there_is_no_room():
 
 def test_log_gets_no_bar_and_the_last_iteration_once(monkeypatch):
     assert shown(is_terminal=False) == [f" 42%  {FIGURES}"]
-    monkeypatch.setattr("jaxsearch.learn.progress._PLAIN_INTERVAL", -1.0)
+    monkeypatch.setattr("jaxsearch.learn.bar._PLAIN_INTERVAL", -1.0)
     assert shown(is_terminal=False) == [f" 42%  {FIGURES}"]
