@@ -41,10 +41,10 @@ from jaxsearch.arena.match import play_match
 from jaxsearch.arena.player_names import PlayerName, check_run_name, make_player
 from jaxsearch.arena.players import Player, uct_player
 from jaxsearch.arena.report import match_report, positions_report
-from jaxsearch.learn import memory
+from jaxsearch.learn import hosts, memory
 from jaxsearch.learn.agent import Agent, ConfigT, untrained_agent
 from jaxsearch.learn.checkpoint import Checkpoints
-from jaxsearch.learn.config import DistillConfig, RunConfig
+from jaxsearch.learn.config import OF_COMMAND, DistillConfig, RunConfig
 from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.metrics import plot_curves
 from jaxsearch.learn.presets import PRESETS, preset_named
@@ -136,7 +136,8 @@ def parse(arguments: Sequence[str] | None, kind: type[ConfigT] = Config) -> Conf
     if not flags.resume:
         return flags
     folder = RunFolder(flags.folder, kind.program)
-    stored = dataclasses.replace(folder.read_config(kind), run=flags.run, resume=True)
+    told = {name: getattr(flags, name) for name in OF_COMMAND if name in vars(flags)}
+    stored = dataclasses.replace(folder.read_config(kind), **told)
     # A length that is given takes the place of all that are stored.
     flags = read(default=dataclasses.replace(stored, minutes=None, iterations=None))
     for name, kept in stored.lasting().items():
@@ -151,22 +152,34 @@ def parse(arguments: Sequence[str] | None, kind: type[ConfigT] = Config) -> Conf
     return flags
 
 
+def meet(config: Config) -> None:
+    """Starts JAX, with the other processes if there are any.
+
+    Raises:
+      ValueError: a flag has a value that no run can have, or that another process has
+        not; or there is no such device.
+    """
+    config.check()
+    hosts.join(config.coordinator, config.processes, config.process)
+    backend.select(config.device)
+    hosts.check_same(dataclasses.asdict(config) | {"process": None})
+
+
 def prepare(config: Config) -> tuple[RunFolder, Agent, Programs, str]:
     """Checks everything that can be wrong; raises ValueError and changes nothing.
 
     The last that it gives is a line on the memory that the run takes.
     """
-    config.check()
     folder = RunFolder(config.folder)
     if config.resume:
         folder.check_resumable()
     else:
         folder.check_unused(config.env)
-    backend.select(config.device)
-    if config.devices > (present := len(jax.devices())):
+    config = config.on_devices(present := len(jax.devices()))
+    if config.devices < present and jax.process_count() > 1:
         raise ValueError(
-            f"--devices {config.devices}: JAX sees {present} here; take no more, or on "
-            f"the CPU set JAX_NUM_CPU_DEVICES={config.devices} in the environment"
+            f"--devices {config.devices}: the {jax.process_count()} processes have "
+            f"{present}, and all train: take --devices 0"
         )
     with folder.naming_config() if config.resume else contextlib.nullcontext():
         agent = make_agent(config, copies=memory.COPIES)
@@ -192,12 +205,20 @@ def train(
     with (
         folder.locked(),
         Interruption() as interruption,
-        Checkpoints(folder.checkpoints, config.lasting(), writable=True) as checkpoints,
+        Checkpoints(
+            folder.checkpoints,
+            config.lasting(),
+            keep_last=config.keep_last,
+            keep_every=config.keep_every,
+            writable=True,
+        ) as checkpoints,
         TrainingProgress(console) as progress,
     ):
-        if not config.resume:
-            folder.check_unused(config.env)  # again: nobody else can start from here on
-            folder.write_config(config)
+        with hosts.together():
+            if not config.resume:
+                # Again: nobody else can start from here on.
+                folder.check_unused(config.env)
+                folder.write_config(config)
         if any(checkpoints.steps):  # what was saved at 0 is made anew
             step, parts, damaged = checkpoints.load_newest(**trainer.parts)
             trainer.restore(parts)
@@ -206,34 +227,36 @@ def train(
             console.print(f"going on from iteration {step}")
         else:
             checkpoints.save(0, **trainer.parts)
-        if config.resume:
-            folder.write_config(config)
-        folder.write_versions(backend.describe())
-        for line in folder.cut_metrics(trainer.iteration):
-            console.print(f"warning: {line}", soft_wrap=True)
+        with hosts.together():
+            if config.resume:
+                folder.write_config(config)
+            folder.write_versions(backend.describe())
+            for line in folder.cut_metrics(trainer.iteration):
+                console.print(f"warning: {line}", soft_wrap=True)
 
         trainer.compile()  # before the clock starts
         console.print(f"set up in {time.monotonic() - began:.0f} s")
 
-        while trainer.share_done < 1 and not interruption.signal_name:
+        while trainer.share_done < 1 and not hosts.any_of(interruption.signal_name):
             figures = trainer.iterate()
-            folder.append_metrics(figures)
+            with hosts.together():
+                folder.append_metrics(figures)
             progress.show(trainer.share_done, figures)
             if trainer.iteration % config.save_every == 0:
                 checkpoints.save(trainer.iteration, **trainer.parts)
-        if name := interruption.signal_name:
+        if name := hosts.any_of(interruption.signal_name):
             console.print(f"{name}: saving; a second one ends at once")
         if trainer.iteration not in checkpoints.steps:
             checkpoints.save(trainer.iteration, **trainer.parts)
 
-    if name := interruption.signal_name:
+    if name := hosts.any_of(interruption.signal_name):
         console.print(
             f"{name}: stopped after iteration {trainer.iteration}, everything is "
             f"saved. Go on with:\n  {folder.resume_command}",
             soft_wrap=True,
         )
         return None
-    return dataclasses.replace(agent, params=trainer.average)
+    return dataclasses.replace(agent, params=jax.device_get(trainer.average))
 
 
 def report(folder: RunFolder, agent: Agent, console: Console) -> None:
@@ -278,18 +301,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and (command := COMMANDS.get(arguments[0])):
         return command(arguments[1:])
-    console = Console(markup=False, emoji=False)
     try:
-        folder, agent, programs, takes = prepare(parse(arguments))
+        config = parse(arguments)
+        meet(config)
+        with hosts.together():
+            folder, agent, programs, takes = prepare(config)
     except ValueError as error:
         print(f"train.py: {one_line(error)}", file=sys.stderr)
         return 2
+    console = Console(markup=False, emoji=False, quiet=not hosts.is_first())
     for line in backend.describe(), takes:
         console.print(line, highlight=False, soft_wrap=True)
     again = f"go on from the last checkpoint with: {folder.resume_command}"
     try:
-        trained = train(folder, agent, programs, console)
-    except UnusableRunError as error:
+        with hosts.watched(f"start all again to {again}"):
+            trained = train(folder, agent, programs, console)
+    except (UnusableRunError, hosts.OtherProcessError) as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
     except NotFiniteError as error:
@@ -303,8 +330,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if trained is None:
         return 0
-    with Interruption(leave=True) as interruption:
-        report(folder, trained, console)
+    with Interruption(leave=True) as interruption, hosts.first_alone():
+        if hosts.is_first():
+            report(folder, trained, console)
     if interruption.signal_name:
         console.print(
             f"{interruption.signal_name}: stopped before all was measured, the run is "

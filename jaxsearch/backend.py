@@ -84,7 +84,7 @@ def select(platform: str = "auto") -> None:
     if platform == "cpu" and not _backend_started():
         jax.config.update("jax_platforms", "cpu")
     try:
-        device = jax.devices(None if platform == "auto" else platform)[0]
+        device = jax.local_devices(backend=None if platform == "auto" else platform)[0]
         if device.platform != jax.default_backend():
             jax.config.update("jax_default_device", device)
     except _ABSENT as error:
@@ -98,6 +98,8 @@ def describe() -> str:
     default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
     devices = jax.devices(default.platform if default else None)
     count = f"{len(devices)} device" + ("s" if len(devices) != 1 else "")
+    if (processes := jax.process_count()) > 1:
+        count += f" in {processes} processes"
     jax_version, jaxlib_version = map(importlib.metadata.version, ("jax", "jaxlib"))
     return (
         f"backend {devices[0].platform}, {count} ({devices[0].device_kind}), "
@@ -106,12 +108,13 @@ def describe() -> str:
 
 
 def device_bytes() -> int:
-    """The memory of all local devices together; of the host for CPU devices."""
+    """The memory of all devices together; of the hosts for CPU devices."""
     import jax
 
     stats = [device.memory_stats() or {} for device in jax.local_devices()]
     limits = [each["bytes_limit"] for each in stats if "bytes_limit" in each]
-    return sum(limits) or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    host = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return (sum(limits) or host) * jax.process_count()
 
 
 def _backend_started() -> bool:

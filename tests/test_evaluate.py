@@ -30,7 +30,7 @@ def run_of(tmp_path_factory):
         flags = [
             *("--run", str(folder), "--env", game, "--net", "mlp"),
             *("--width", "12", "--depth", "1", "--search", "puct"),
-            *("--simulations", "2", "--games", "4", "--plies", "2"),
+            *("--simulations", "2", "--games", "4", "--plies", "2", "--devices", "1"),
             *("--positions", "64", "--batch", "8", "--updates", "1"),
             *("--opening-plies", "0", "--iterations", "3", "--no-evaluate"),
         ]

@@ -19,6 +19,7 @@ TINY = [
     *("--env", "nim", "--net", "mlp", "--width", "8", "--depth", "1", "--games", "4"),
     *("--simulations", "2", "--plies", "2", "--positions", "64", "--batch", "8"),
     *("--updates", "1", "--iterations", "1", "--no-evaluate", "--search", "puct"),
+    *("--devices", "1"),
 ]
 
 

@@ -18,6 +18,7 @@ SMALL = [
     *("--env", "tic_tac_toe", "--net", "mlp", "--width", "8", "--depth", "1"),
     *("--search", "puct", "--simulations", "4", "--games", "8", "--plies", "4"),
     *("--batch", "8", "--updates", "1", "--positions", "64", "--no-evaluate"),
+    *("--devices", "1"),
 ]
 
 

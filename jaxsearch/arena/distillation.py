@@ -176,7 +176,13 @@ def distill(job: Distillation, console: Console) -> None:
     with (
         folder.locked(),
         Interruption() as interruption,
-        Checkpoints(folder.checkpoints, config.lasting(), writable=True) as checkpoints,
+        Checkpoints(
+            folder.checkpoints,
+            config.lasting(),
+            keep_last=config.keep_last,
+            keep_every=config.keep_every,
+            writable=True,
+        ) as checkpoints,
         Bar(console, "fitting") as bar,
     ):
         if any(checkpoints.steps):

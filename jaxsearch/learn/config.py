@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from tyro.conf import Positional, arg
 
+from jaxsearch.learn import hosts
 from jaxsearch.learn.settings import LearnerSettings, Settings, flag
 
 
@@ -20,14 +21,18 @@ class AgentConfig(LearnerSettings):
     """Folder of the run; by default the game's, as runs/connect_four."""
     resume: bool = False
     """Go on with the run in the folder, with its own configuration: of the other flags
-    only the length, --save-every, --evaluate, --device and --learning-rate may be given
-    anew; they are kept, too."""
+    only the length, --save-every, --keep-last, --keep-every, --evaluate, --device,
+    --devices and --learning-rate may be given anew; they are kept, too."""
     minutes: float | None = None
     """Length of the whole run, resumed or not, in minutes of training; 5 by default."""
     iterations: int | None = None
     """Length of the whole run in iterations; with both, what comes first."""
     save_every: int = 20
     """Iterations between checkpoints."""
+    keep_last: int = 2
+    """Checkpoints to keep, the newest."""
+    keep_every: int = 0
+    """Checkpoints to keep besides: those of every so many iterations; 0 for none."""
     device: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     """Where to run; auto takes an accelerator if there is one."""
 
@@ -50,6 +55,18 @@ class AgentConfig(LearnerSettings):
     @property
     def folder(self) -> str:
         return f"runs/{self.env}" if self.run is None else self.run
+
+    def check(self) -> None:
+        super().check()
+        if self.keep_every % self.save_every:
+            raise ValueError(
+                f"--keep-every {self.keep_every} is no multiple of --save-every "
+                f"{self.save_every}, at which checkpoints are saved"
+            )
+
+    @classmethod
+    def may_be_zero(cls) -> set[str]:
+        return super().may_be_zero() | {"keep_every"}
 
     def lasting(self) -> dict[str, Any]:
         """The settings that a run has from its first iteration to the last."""
@@ -75,6 +92,26 @@ class RunConfig(AgentConfig, Settings):
     """The recipe whose settings stood for the defaults."""
     evaluate: bool = True
     """Measure the agent at the end of the run."""
+
+    coordinator: str | None = None
+    """Where several processes train together: HOST:PORT of process 0, or auto where JAX
+    finds the processes by itself (a TPU pod, SLURM)."""
+    processes: int = 1
+    """With --coordinator HOST:PORT: how many processes there are."""
+    process: int = 0
+    """With --coordinator HOST:PORT: which of them this is, from 0."""
+
+    def check(self) -> None:
+        super().check()
+        hosts.check_flags(self.coordinator, self.processes, self.process)
+
+    @classmethod
+    def may_be_zero(cls) -> set[str]:
+        return super().may_be_zero() | {"process"}
+
+
+OF_COMMAND = ("run", "resume", "coordinator", "processes", "process")
+"""What belongs to a command and not to the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +190,7 @@ class DistillConfig(AgentConfig):
 
 # What may differ between a run and its resumption.
 _RESUMABLE = (
-    *("run", "resume", "minutes", "iterations", "save_every", "evaluate"),
-    *("device", "learning_rate"),
+    *OF_COMMAND,
+    *("minutes", "iterations", "save_every", "keep_last", "keep_every"),
+    *("evaluate", "device", "devices", "learning_rate"),
 )

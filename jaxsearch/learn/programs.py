@@ -82,6 +82,7 @@ def make_programs(
       net: `(params, observations [B, ...]) -> Prediction`.
       evaluate: the same for states, as `two_player_model` takes it.
     """
+    settings = settings.on_devices(len(jax.devices()))
     model = two_player_model(env, evaluate)
     searches = make_searches(settings)
     resignation = make_resignation(settings)
@@ -91,12 +92,13 @@ def make_programs(
     optimizer = make_optimizer(settings)
     packing = Packing(env)
 
+    devices = jax.devices()[: settings.devices]
     # Each device plays its own games and waits for no other inside a search.
     mesh = jax.make_mesh(
-        (settings.devices,),
+        (len(devices),),
         ("games",),
         axis_types=(jax.sharding.AxisType.Auto,),
-        devices=jax.devices()[: settings.devices],
+        devices=devices,
     )
     by_game, by_ply_and_game, everywhere = P("games"), P(None, "games"), P()
 

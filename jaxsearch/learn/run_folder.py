@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxsearch.learn import hosts
 from jaxsearch.learn.config import AgentConfig, RunConfig
 from jaxsearch.learn.files import (
     check_file,
@@ -57,6 +58,9 @@ class UnusableRunError(ValueError):
 
 class RunFolder:
     """Paths and small files of a run.
+
+    Where several processes train together, the first of them checks and writes, and in
+    the others these methods do nothing.
 
     Args:
       path: where it stands.
@@ -100,6 +104,8 @@ class RunFolder:
 
     def check_unused(self, game: str) -> None:
         """Raises ValueError if no run of a game can start here; changes nothing."""
+        if not hosts.is_first():
+            return
         self._check_writable()
         if self._config.exists():
             held = made_by = None
@@ -119,6 +125,8 @@ class RunFolder:
         Either it got somewhere and its checkpoints are gone, the first of which is
         saved before the first iteration, or something cannot be written.
         """
+        if not hosts.is_first():
+            return
         saved = any(path.name.isdigit() for path in self.checkpoints.glob("*"))
         if self.read_metrics() and not saved:
             raise UnusableRunError(
@@ -144,21 +152,28 @@ class RunFolder:
         Raises:
           UnusableRunError: another process is training here.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UnusableRunError(
-                    f"another process is training in {self}: wait for its end, or "
-                    "choose another folder with --run"
-                ) from None
-            remove_leftovers(self.path)
+        with contextlib.ExitStack() as held:
+            with hosts.together():
+                if hosts.is_first():
+                    self._lock(held)
             yield
 
+    def _lock(self, held: contextlib.ExitStack) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        file = held.enter_context((self.path / "lock").open("a"))
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UnusableRunError(
+                f"another process is training in {self}: wait for its end, or "
+                "choose another folder with --run"
+            ) from None
+        remove_leftovers(self.path)
+
     def write_config(self, config: AgentConfig) -> None:
-        stored = {"program": config.program} | dataclasses.asdict(config)
-        write_json(self._config, stored)
+        if hosts.is_first():
+            stored = {"program": config.program} | dataclasses.asdict(config)
+            write_json(self._config, stored)
 
     def read_config(self, *kinds: type[ConfigT]) -> ConfigT:
         """The stored configuration, of the kind whose program has made the run.
@@ -199,6 +214,8 @@ class RunFolder:
             raise UnusableRunError(f"{self._config} cannot be used: {reason}") from None
 
     def write_versions(self, device: str) -> None:
+        if not hosts.is_first():
+            return
         versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
         versions |= {"python": platform.python_version(), "device": device}
         write_json(self.path / "versions.json", versions)
@@ -207,12 +224,15 @@ class RunFolder:
         """Writes a batch that could not be learned from; says where, or why not."""
         path = self.path / _BAD_BATCH
         try:
-            write_arrays(path, arrays)
+            if hosts.is_first():
+                write_arrays(path, arrays)
         except OSError as error:
             return f"its batch cannot be written: {error}"
         return f"its batch is in {path}, for numpy.load"
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
+        if not hosts.is_first():
+            return
         with self._metrics.open("a") as file:
             file.write(json.dumps(metrics) + "\n")
 
@@ -226,6 +246,8 @@ class RunFolder:
         Returns a text for each damaged line that it drops, but for a last one: a crash
         cut that short.
         """
+        if not hosts.is_first():
+            return []
         metrics, damaged = self._read_metrics()
         kept = [m for m in metrics if m["iteration"] <= last_iteration]
         text = "".join(json.dumps(m) + "\n" for m in kept)

@@ -90,8 +90,9 @@ class LearnerSettings:
 class Settings(LearnerSettings):
     """Settings of a training run that do not name a game, a net or a folder."""
 
-    devices: int = 1
-    """Devices to use: each plays its share of the games and learns from its share."""
+    devices: int = 0
+    """Devices to use, of all processes together: each plays its share of the games and
+    learns from its share; 0 for all that there are."""
 
     search: str = "gumbel"
     """Search of self-play: gumbel, puct, or mctx-gumbel and mctx-puct to compare."""
@@ -171,18 +172,19 @@ class Settings(LearnerSettings):
                 f"--batch {self.batch} is more than --positions {self.positions}: the "
                 "replay would never hold enough to learn from"
             )
+        devices = self.devices or 1
         for name in ("games", "batch"):
             value = getattr(self, name)
-            if value % self.devices:
-                below = value // self.devices * self.devices
-                near = [n for n in (below, below + self.devices) if n]
+            if value % devices:
+                below = value // devices * devices
+                near = [n for n in (below, below + devices) if n]
                 raise ValueError(
-                    f"{flag(name)} {value} does not divide among {self.devices} "
-                    f"devices: take {' or '.join(map(str, near))}"
+                    f"{flag(name)} {value} does not divide among {devices} devices: "
+                    f"take {' or '.join(map(str, near))}"
                 )
         for name in ("simulations", "plies"):
             value = getattr(self, name)
-            if self.games // self.devices * value > MOST_ROWS:
+            if self.games // devices * value > MOST_ROWS:
                 raise ValueError(
                     f"--games {self.games} times {flag(name)} {value} is more than "
                     f"{MOST_ROWS} on a device: lower one of them"
@@ -208,17 +210,32 @@ class Settings(LearnerSettings):
         if self.fast_simulations and not self.full_share:
             raise ValueError("--full-share 0 leaves no search to learn from")
 
+    def on_devices(self, present: int) -> Self:
+        """The settings where so many devices are present, of which 0 takes all.
+
+        Raises:
+          ValueError: there are too few, or the games or a batch do not divide.
+        """
+        if self.devices > present:
+            raise ValueError(
+                f"--devices {self.devices}: JAX sees {present} here; take no more, or "
+                f"on the CPU set JAX_NUM_CPU_DEVICES={self.devices} in the environment"
+            )
+        settings = dataclasses.replace(self, devices=self.devices or present)
+        settings.check()
+        return settings
+
     @property
     def reanalysed(self) -> int:
         """Positions of a learning step that are searched again; even over devices."""
-        each = round(self.reanalyse_share * self.batch / self.devices)
-        return each * self.devices
+        devices = self.devices or 1
+        return devices * round(self.reanalyse_share * self.batch / devices)
 
     @classmethod
     def may_be_zero(cls) -> set[str]:
         """The numbers that may be 0; all others must be above."""
         return {
-            *("seed", "opening_plies", "temperature", "weight_decay"),
+            *("seed", "devices", "opening_plies", "temperature", "weight_decay"),
             *("value_weight", "search_value_share", "average_decay"),
             *("fast_simulations", "full_share", "temperature_half_life"),
             *("temperature_end", "forced_playouts", "resign_value", "play_on_share"),

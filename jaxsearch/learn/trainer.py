@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsearch.learn import schedules
+from jaxsearch.learn import hosts, schedules
 from jaxsearch.learn.config import RunConfig
 from jaxsearch.learn.metrics import Took, measure
 from jaxsearch.learn.programs import Programs, TrainingState
@@ -44,12 +44,16 @@ class Trainer:
     def __init__(self, config: RunConfig, programs: Programs, params: Any):
         self._config = config
         self._programs = programs
-        self.state = jax.block_until_ready(programs.start(params))
+        self.state = jax.block_until_ready(programs.start(jax.device_get(params)))
         self.average = jax.tree.map(jnp.copy, self.state.params)
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """What a checkpoint holds: pytrees of arrays, by name.
+
+        What is added here comes back in `restore`. Small data of the host goes under
+        the name "notes", as JSON takes it.
+        """
         return {"agent": self.average, "state": self.state}
 
     def restore(self, parts: dict[str, Any]) -> None:
@@ -66,7 +70,7 @@ class Trainer:
 
     def compile(self) -> None:
         """Compiles the programs, once for the whole run."""
-        scale, newest = jnp.float32(1), jnp.int32(self._config.positions)
+        scale, newest = np.float32(1), np.int32(self._config.positions)
         state, average = self.state, self.average
         drawable = jax.eval_shape(self._programs.play, average, state, newest)[1]
         self._play = self._programs.play.lower(average, state, newest).compile()
@@ -93,21 +97,22 @@ class Trainer:
         """
         config, state, average = self._config, self.state, self.average
         began, share = time.monotonic(), self.share_done
-        newest = jnp.int32(schedules.window(config, self.iteration + 1))
+        newest = np.int32(schedules.window(config, self.iteration + 1))
         state, drawable, counts = self._play(average, state, newest)
-        losses, scale = None, jnp.float32(0)
+        losses, scale = None, np.float32(0)
         count = int(drawable.count)  # waits for the device
         played = time.monotonic()
         if count >= config.batch:
             done, learnable = int(state.updates), int(state.learnable)
-            scale = jnp.float32(schedules.learning_rate_scale(config, share, done))
+            scale = np.float32(schedules.learning_rate_scale(config, share, done))
             for _ in range(schedules.updates_due(config, learnable, done)):
                 average, state, losses = self._learn(average, state, drawable, scale)
         jax.block_until_ready(average)
         if not state.finite:
             raise NotFiniteError(self._bad_batch(average, state, drawable, scale))
         learned = time.monotonic()
-        state = dataclasses.replace(state, seconds=state.seconds + (learned - began))
+        spent = hosts.of_first(learned - began)
+        state = dataclasses.replace(state, seconds=state.seconds + spent)
         took = Took(play=played - began, learn=learned - played, net=self._net_seconds)
         self.average, self.state = average, state
         return measure(config, state, counts, losses, took)
@@ -115,7 +120,7 @@ class Trainer:
     def _bad_batch(self, average, state, drawable, scale) -> dict[str, np.ndarray]:
         batch = self._programs.next_batch(average, state, drawable)
         return {
-            **{k: np.asarray(v) for k, v in vars(batch).items() if v is not None},
+            **{k: hosts.whole(v) for k, v in vars(batch).items() if v is not None},
             "iteration": np.asarray(state.iteration),
             "update": np.asarray(state.updates) + 1,
             "learning_rate": np.float32(self._config.learning_rate) * scale,

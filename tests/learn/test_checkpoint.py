@@ -1,7 +1,9 @@
 """Checkpoints: everything comes back, and damage is survived."""
 
+import json
 import multiprocessing
 import random
+import shutil
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ import numpy as np
 import optax
 import pytest
 
+from jaxsearch.learn import checkpoint
 from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.files import write_json
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
@@ -66,6 +69,120 @@ def test_state_comes_back_bit_for_bit_and_the_next_step_is_the_same(tmp_path):
 
 def test_last_two_checkpoints_are_kept(tmp_path):
     assert save(tmp_path, 1, 2, 3) == [2, 3]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2", "3"]
+
+
+def test_more_are_kept_where_that_is_asked_for(tmp_path):
+    with Checkpoints(tmp_path, keep_last=1, keep_every=4) as checkpoints:
+        for step in (0, 2, 4, 6, 8, 10):
+            checkpoints.save(step, agent={"w": jnp.full(3, step)})
+        assert checkpoints.steps == [0, 4, 8, 10]
+
+
+# What follows a save may change what was saved, before it is on the disk.
+def test_arrays_may_be_donated_while_they_are_saved(tmp_path):
+    grow = jax.jit(lambda x: x + 1, donate_argnums=0)
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    spread = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+    array = jax.device_put(jnp.zeros((800, 1000)), spread)
+    with Checkpoints(tmp_path) as checkpoints:
+        for step in range(6):
+            checkpoints.save(step, agent={"w": array})
+            for _ in range(4):
+                array = grow(array)
+            if step:
+                checkpoints.wait()
+                example = {"w": jnp.zeros((800, 1000))}
+                saved = checkpoints.load_newest(agent=example)[1]["agent"]["w"]
+                np.testing.assert_array_equal(saved, 4 * step)
+
+
+def test_checkpoint_goes_to_other_devices_than_it_came_from(tmp_path):
+    def spread(count, value):
+        devices = jax.devices()[:count]
+        mesh = jax.make_mesh(
+            (count,),
+            ("x",),
+            axis_types=(jax.sharding.AxisType.Auto,),
+            devices=devices,
+        )
+        by_row = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+        keys = jax.random.split(jax.random.key(value), 16)
+        return jax.device_put({"x": jnp.arange(16.0) + value, "key": keys}, by_row)
+
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(3, state=spread(8, 7))
+        for count in (1, 2, 4):
+            state = checkpoints.load_newest(state=spread(count, 0))[1]["state"]
+            assert_equal(state, spread(8, 7))
+            assert len(state["x"].sharding.device_set) == count
+
+
+def test_notes_of_the_host_come_back(tmp_path):
+    notes = {"ladder": [0.5, 12], "promoted": 3}
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(1, notes=notes, agent={"w": jnp.zeros(3)})
+        notes["promoted"] = 4  # too late
+        parts = checkpoints.load_newest(agent={"w": jnp.zeros(3)})[1]
+    assert parts["notes"] == {"ladder": [0.5, 12], "promoted": 3}
+
+
+def test_agent_is_read_whatever_became_of_the_rest(tmp_path):
+    save(tmp_path, 1, 2)
+    agent = {"w": jnp.zeros(3, jnp.int32)}
+    for path in files_of(tmp_path / "2" / "state"):
+        damage(path, "cut")
+    for _ in range(2):
+        with Checkpoints(tmp_path) as checkpoints:
+            step, parts, damaged = checkpoints.load_newest(agent=agent)
+        assert (step, damaged) == (2, [])
+        np.testing.assert_array_equal(parts["agent"]["w"], 2)
+        shutil.rmtree(tmp_path / "2" / "state", ignore_errors=True)
+    assert load(tmp_path)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "remedy"),
+    [(99, "update jaxsearch"), (1, "read it with the version that wrote it, or start")],
+)
+def test_checkpoint_of_another_format_is_refused(tmp_path, monkeypatch, found, remedy):
+    monkeypatch.setattr(checkpoint, "FORMAT", found)
+    save(tmp_path, 1)
+    monkeypatch.undo()
+    with pytest.raises(UnusableRunError) as error:
+        load(tmp_path)
+    assert str(error.value).startswith(
+        f"checkpoint {tmp_path / '1'} has format {found} and this version of jaxsearch "
+        f"reads 2: {remedy}"
+    )
+
+
+# As the first version wrote it, without a word of its format.
+def test_checkpoint_of_the_first_format_is_refused(tmp_path):
+    save(tmp_path, 1)
+    (tmp_path / "1" / "checkpoint.json").unlink()
+    checksums = tmp_path / "1" / "checksums.json"
+    stored = json.loads(checksums.read_text())
+    del stored["checkpoint.json"]
+    write_json(checksums, stored)
+    with pytest.raises(UnusableRunError, match="has format 1 and this version"):
+        load(tmp_path)
+
+
+def test_save_that_fails_is_told_by_the_next_or_by_the_end(tmp_path, monkeypatch):
+    def refuse(path, value):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "write_json", refuse)
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(1, agent={"w": jnp.zeros(3)})
+    with pytest.raises(OSError, match=r"checkpoint 1: .* No space left"):
+        checkpoints.save(2, agent={"w": jnp.zeros(3)})
+    with (
+        pytest.raises(OSError, match=r"checkpoint 3: .* No space left"),
+        Checkpoints(tmp_path) as checkpoints,
+    ):
+        checkpoints.save(3, agent={"w": jnp.zeros(3)})
 
 
 def files_of(folder):
@@ -74,7 +191,8 @@ def files_of(folder):
 
 def damage(path, how):
     if how == "cut":
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2] or b"not empty any more")
     else:
         path.unlink()
 
@@ -143,7 +261,7 @@ def test_checkpoint_of_another_structure_is_told_without_words_of_orbax(tmp_path
 
 def test_saving_goes_on_below_a_damaged_checkpoint_and_over_it(tmp_path):
     save(tmp_path, 1, 4)
-    damage(tmp_path / "4" / "state" / "_METADATA", "cut")
+    damage(tmp_path / "4" / "agent" / "_METADATA", "cut")
     agent = {"w": jnp.zeros(3, jnp.int32)}
     with Checkpoints(tmp_path) as checkpoints:
         assert checkpoints.steps == [1, 4]
@@ -189,6 +307,7 @@ def save_without_end(folder, saved):
         while True:
             step += 1
             checkpoints.save(step, agent={"w": jnp.full(1000, step)})
+            checkpoints.wait()
             saved.value = step
 
 

@@ -8,7 +8,10 @@ import pytest
 import train
 from jaxsearch import backend
 
-NIM = ["--env", "nim", "--net", "mlp", "--width", "8", "--depth", "1"]
+NIM = [
+    *("--env", "nim", "--net", "mlp", "--width", "8", "--depth", "1"),
+    *("--devices", "1"),
+]
 MOST = str(2**20)
 
 

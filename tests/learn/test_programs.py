@@ -12,6 +12,7 @@ import train
 from jaxsearch.learn.programs import make_programs
 
 TINY = {
+    "devices": 1,
     "env": "tic_tac_toe",
     "net": "mlp",
     "width": 16,
@@ -38,7 +39,7 @@ ALL = {
     "surprise_share": 0.5,
     "most_of_game": 2,
     "first_positions": 64,
-    "reanalyse_share": 0.25,
+    "reanalyse_share": 0.5,
     "optimizer": "sgd",
     "learning_rate": 1e-2,
     "value_head": "wdl",
@@ -70,16 +71,16 @@ def run(num_iterations, **settings):
 
 # The rounding of sums over devices differs, and nothing else.
 @pytest.mark.parametrize("settings", [{}, ALL], ids=["defaults", "all options"])
-def test_run_is_the_same_on_one_device_and_on_four(settings):
+def test_run_is_the_same_on_one_device_and_on_eight(settings):
     (one, average), losses = run(5, **settings)
-    (four, of_four), losses_of_four = run(5, **settings, devices=4)
+    (eight, of_eight), losses_of_eight = run(5, **settings, devices=8)
     assert len(losses) >= 4 and np.isfinite(losses).all()
-    np.testing.assert_allclose(losses_of_four, losses, rtol=1e-3)
-    for x, y in zip(*map(jax.tree.leaves, (average, of_four)), strict=True):
+    np.testing.assert_allclose(losses_of_eight, losses, rtol=1e-3)
+    for x, y in zip(*map(jax.tree.leaves, (average, of_eight)), strict=True):
         np.testing.assert_allclose(y, x, atol=1e-4)
     for name in ("games", "replay"):
         pairs = zip(
-            *(jax.tree.leaves(getattr(state, name)) for state in (one, four)),
+            *(jax.tree.leaves(getattr(state, name)) for state in (one, eight)),
             strict=True,
         )
         for x, y in pairs:
