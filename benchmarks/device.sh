@@ -7,9 +7,9 @@
 # First the visits of both policies are compared with mctx's on the device
 # (benchmarks.check): if they differ nothing is measured. Then come the searches, the
 # overhead beside a net, and the costs. With GAMES come the games alone, beside pgx's if
-# that is installed: each is measured if it plays as on the CPU. Each program is stopped when its time is up and writes its lines of JSON as
-# they come, so that what it had is kept. The code is 1 if one of them failed or was
-# stopped.
+# that is installed: each is measured if it plays as on the CPU. Each program is stopped
+# when its time is up and writes its lines of JSON as they come, so that what it had is
+# kept. The code is 1 if one of them failed or was stopped.
 #
 # Needs Python with the packages of pyproject.toml and a JAX for the device; builds and
 # installs nothing. Environment:

@@ -21,9 +21,7 @@ PRESETS: dict[str, Preset] = {
         _CPU,
         {"env": "tic_tac_toe", "net": "mlp", "width": 128, "depth": 2, "minutes": 1.0},
     ),
-    "connect_four": Preset(
-        _CPU, {"env": "connect_four", "opening_plies": 20, "minutes": 10.0}
-    ),
+    "connect_four": Preset(_CPU, {"env": "connect_four", "minutes": 10.0}),
     "othello_6x6": Preset(
         _CPU, {"env": "othello_6x6", "opening_plies": 12, "minutes": 15.0}
     ),
@@ -36,6 +34,7 @@ PRESETS: dict[str, Preset] = {
         _GPU,
         {
             "env": "othello",
+            "opening_plies": 12,
             "width": 64,
             "depth": 6,
             "dtype": "bfloat16",
@@ -53,6 +52,7 @@ PRESETS: dict[str, Preset] = {
         {
             "env": "go_7x7",
             "env_options": ("komi=8.5",),
+            "opening_plies": 4,
             "width": 64,
             "depth": 6,
             "dtype": "bfloat16",
@@ -72,6 +72,7 @@ PRESETS: dict[str, Preset] = {
         {
             "env": "go_9x9",
             "env_options": ("komi=6.5",),
+            "opening_plies": 4,
             "width": 96,
             "depth": 8,
             "dtype": "bfloat16",

@@ -113,8 +113,9 @@ class Settings(LearnerSettings):
     """Games played side by side."""
     plies: int = 8
     """Moves in each game between learning steps."""
-    opening_plies: int = 8
-    """A game starts after a random number of random moves, up to this one."""
+    opening_plies: int = 20
+    """A game starts after a random number of random moves, up to this one: 20 for a net
+    that knows positions of all kinds, fewer where random moves spoil a game."""
     temperature: float = 1.0
     """Of the PUCT searches, which draw moves in proportion to visits ** (1 /
     temperature); Gumbel chooses by itself."""
