@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import chess
+import jax
 import numpy as np
 import pytest
 
@@ -34,11 +35,16 @@ def action_of(move: chess.Move, black: bool) -> int:
 
 
 def end_of(board: chess.Board, can_move: bool) -> str:
-    """How a game ends by python-chess, at threefold repetition and fifty moves."""
-    if not can_move:
-        return "checkmate" if board.is_check() else "stalemate"
+    """How a game ends by python-chess, at threefold repetition and fifty moves.
+
+    Where several reasons hold, the first one in the order of `chess.Board.outcome`.
+    """
+    if not can_move and board.is_check():
+        return "checkmate"
     if board.is_insufficient_material():
         return "insufficient material"
+    if not can_move:
+        return "stalemate"
     if board.halfmove_clock >= 100:
         return "the 50-move rule"
     return "repetition" if board.halfmove_clock >= 8 and board.is_repetition(3) else ""
@@ -129,6 +135,16 @@ def play_beside_python_chess(num_games: int, seed: int) -> Counter[str]:
                 boards[game].push(legal[action])
             states, live, ply = step(ENV, states, actions), unfinished, ply + 1
     return ends
+
+
+def test_stalemate_without_material_has_the_reason_of_python_chess():
+    # The king on a1 has no move, and a lone bishop cannot mate.
+    board = chess.Board("8/8/4b3/8/8/8/8/K1k5 w - - 0 219")
+    outcome = board.outcome()
+    assert outcome and outcome.termination == chess.Termination.INSUFFICIENT_MATERIAL
+    states = stack([jax.tree.map(np.asarray, ENV.from_text(board.fen()))])
+    ((_, legal, end),) = compare(states, [board], range(1))
+    assert not legal and end == "insufficient material"
 
 
 def test_random_games_equal_python_chess():
