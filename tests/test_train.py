@@ -282,6 +282,9 @@ def kept_everything(env, player):
         ("--devices 99 --games 99 --batch 99", "on the CPU set JAX_NUM_CPU_DEVICES=99"),
         ("--positions 64", "--batch 512 is more than --positions 64"),
         ("--resume", "there is no run folder"),
+        ("--keep-every 30", "--keep-every 30 is no multiple of --save-every 20"),
+        ("--processes 2", "--processes 2 --process 0: --coordinator HOST:PORT of"),
+        ("--coordinator here", "--coordinator is HOST:PORT of process 0, or auto, got"),
         (
             "--devices 3 --games 64",
             "--games 64 does not divide among 3 devices: take 63 or 66",
