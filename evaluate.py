@@ -19,10 +19,8 @@ A run plays the game of its own stored configuration, with its options. Bad inpu
 the program with exit code 2 before anything is measured or written.
 """
 
-import dataclasses
 import functools
 import json
-import math
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +60,7 @@ from jaxsearch.arena.sweep import (
     sweep_match,
     sweep_positions,
 )
-from jaxsearch.learn.files import check_file, write_atomically
+from jaxsearch.learn.files import check_file, plain, write_atomically
 from jaxsearch.learn.run_folder import check_no_part_of_run
 from jaxsearch.learn.settings import check_numbers
 from jaxsearch.program import finish, one_line
@@ -364,19 +362,6 @@ def parse(arguments: Sequence[str]) -> Command:
         return tyro.cli(COMMANDS, args=arguments, description=__doc__)
     kind, prog = kinds[arguments[0]], f"evaluate.py {arguments[0]}"
     return tyro.cli(kind, prog=prog, args=arguments[1:])
-
-
-def plain(value: Any) -> Any:
-    """A result as JSON can hold it; JSON has no infinity, so that it becomes a text."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain(dataclasses.asdict(value))
-    if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
     python train.py --run runs/mine --minutes 15   # longer, in another folder
     python train.py --run runs/mine --resume --minutes 30
     python train.py --env nim --net mlp --minutes 1
+    python train.py report runs/mine               # a run as a page, report.html
 
 Every iteration plays some moves in a batch of games, each move chosen by a tree search,
 and takes some learning steps on positions of the last games. Both run on the device.
@@ -18,7 +19,6 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import shlex
 import sys
 import time
 import warnings
@@ -36,22 +36,23 @@ from tyro.conf import arg
 import envs
 import nets
 from jaxsearch import backend
-from jaxsearch.arena import distillation, positions
-from jaxsearch.arena.match import play_match
-from jaxsearch.arena.player_names import PlayerName, check_run_name, make_player
-from jaxsearch.arena.players import Player, uct_player
-from jaxsearch.arena.report import match_report, positions_report
+from jaxsearch.arena import distillation, report_page
+from jaxsearch.arena.last_measures import measure_agent
+from jaxsearch.arena.player_names import check_run_name
+from jaxsearch.arena.report_page import ReportPage
+from jaxsearch.arena.sample_games import GameSampler
 from jaxsearch.learn import hosts, memory
 from jaxsearch.learn.agent import Agent, ConfigT, untrained_agent
 from jaxsearch.learn.checkpoint import Checkpoints
-from jaxsearch.learn.config import OF_COMMAND, DistillConfig, RunConfig
+from jaxsearch.learn.config import OF_COMMAND, AgentConfig, DistillConfig, RunConfig
+from jaxsearch.learn.files import write_json
 from jaxsearch.learn.interruption import Interruption
-from jaxsearch.learn.metrics import plot_curves
 from jaxsearch.learn.presets import PRESETS, preset_named
 from jaxsearch.learn.programs import Programs, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.learn.settings import flag, read_options
+from jaxsearch.learn.tensorboard import Events
 from jaxsearch.learn.trainer import NotFiniteError, Trainer
 from jaxsearch.program import finish, one_line
 
@@ -202,6 +203,7 @@ def train(
     """
     config, began = agent.config, time.monotonic()
     trainer = Trainer(config, programs, agent.params)
+    sampler = GameSampler(agent, config, folder.games, record=envs.write_record)
     with (
         folder.locked(),
         Interruption() as interruption,
@@ -213,6 +215,7 @@ def train(
             writable=True,
         ) as checkpoints,
         TrainingProgress(console) as progress,
+        Events(folder.tensorboard) as events,
     ):
         with hosts.together():
             if not config.resume:
@@ -233,21 +236,31 @@ def train(
             folder.write_versions(backend.describe())
             for line in folder.cut_metrics(trainer.iteration):
                 console.print(f"warning: {line}", soft_wrap=True)
-
+            if config.tensorboard:
+                events.start(trainer.iteration)
         trainer.compile()  # before the clock starts
         console.print(f"set up in {time.monotonic() - began:.0f} s")
+
+        def sample():
+            with hosts.together():
+                sampler.save(trainer.average, trainer.iteration, interruption)
 
         while trainer.share_done < 1 and not hosts.any_of(interruption.signal_name):
             figures = trainer.iterate()
             with hosts.together():
                 folder.append_metrics(figures)
+                events.add(figures)
             progress.show(trainer.share_done, figures)
             if trainer.iteration % config.save_every == 0:
                 checkpoints.save(trainer.iteration, **trainer.parts)
+            if config.sample_every and trainer.iteration % config.sample_every == 0:
+                sample()
         if name := hosts.any_of(interruption.signal_name):
             console.print(f"{name}: saving; a second one ends at once")
         if trainer.iteration not in checkpoints.steps:
             checkpoints.save(trainer.iteration, **trainer.parts)
+        if config.evaluate and config.sample_every:
+            sample()
 
     if name := hosts.any_of(interruption.signal_name):
         console.print(
@@ -260,36 +273,15 @@ def train(
 
 
 def report(folder: RunFolder, agent: Agent, console: Console) -> None:
-    """Draws the curves of the run and measures what it came to."""
-    config, curves = agent.config, folder.path / "curves.png"
-    title = f"{config.env}, {config.search} with {config.simulations} simulations"
-    plot_curves(folder.read_metrics(), curves, title)
-    console.print(f"curves of the run: {curves}", soft_wrap=True)
-    if not config.evaluate:
-        return
-
-    def player(search: str, **options: int) -> Player:  # as evaluate.py names it
-        name = PlayerName(text="", run=str(folder), search=search, options=options)
-        return make_player(name, agent.env, agent)
-
-    if agent.env.id == positions.GAME:
-        console.print("measuring 600 solved positions: raw net, 32, 128 simulations")
-        players = player("raw"), player("puct", sims=32), player("puct", sims=128)
-        measured = [positions.evaluate_positions(agent.env, p) for p in players]
-        console.print(positions_report(measured))
-    else:
-        console.print("measuring 100 games, 32 simulations against uct:sims=100")
-        match = play_match(
-            agent.env,
-            player("puct", sims=32),
-            uct_player(agent.env, num_simulations=100),
-            games=100,
-            opening_plies=2,
-            key=jax.random.key(config.seed),
-        )
-        console.print(match_report(match))
-    name = shlex.quote(str(folder))
-    console.print(f"more: python evaluate.py match {name} uct:sims=400", soft_wrap=True)
+    """Measures what the run came to and tells all of it on a page."""
+    config = agent.config
+    page = ReportPage(folder, config, agent.env)
+    page.write()  # as it is, in case that the measurements are interrupted
+    console.print(f"report of the run: {page.path}", soft_wrap=True)
+    if config.evaluate:
+        measured = measure_agent(agent, str(folder), console, config.seed)
+        write_json(folder.measured, measured)
+        page.write()
 
 
 # --------------------------------------------------------------------------------------
@@ -350,7 +342,18 @@ def distill(arguments: Sequence[str]) -> int:
     )
 
 
-COMMANDS = {"distill": distill}
+def report_run(arguments: Sequence[str]) -> int:
+    def read(run: str) -> tuple[RunFolder, AgentConfig, Any]:
+        folder = RunFolder(run)
+        config = folder.read_config(Config, DistillConfig)
+        with folder.naming_config():
+            options = read_options(config.env_options)
+            return folder, config, envs.make_in_turn(config.env, **options)
+
+    return report_page.main(arguments, read)
+
+
+COMMANDS = {"distill": distill, "report": report_run}
 
 if __name__ == "__main__":
     finish(main)

@@ -14,6 +14,7 @@ from envs.othello import Othello, OthelloState
 from envs.oware import Oware, OwareState
 from envs.perft import perft
 from envs.pgx_adapter import PgxEnv, PgxState
+from envs.records import write_record
 from envs.registry import make, make_in_turn, names
 from envs.sequential import Sequential, SequentialState
 from envs.simultaneous import SimultaneousEnv, SimultaneousState
@@ -64,4 +65,5 @@ __all__ = [
     "names",
     "perft",
     "win_rewards",
+    "write_record",
 ]

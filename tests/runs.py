@@ -14,7 +14,7 @@ SMALL = [
     *("--env", "tic_tac_toe", "--net", "mlp", "--width", "16", "--depth", "1"),
     *("--search", "puct", "--simulations", "4", "--games", "8", "--plies", "4"),
     *("--batch", "16", "--updates", "2", "--positions", "256", "--no-evaluate"),
-    *("--devices", "1"),
+    *("--devices", "1", "--sample-every", "0"),
 ]
 TIMED = re.compile("^seconds$|_per_second$|^(search|net|learning)_share$")
 

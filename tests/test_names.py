@@ -9,6 +9,7 @@ from rich.console import Console
 import envs
 import evaluate
 import train
+from jaxsearch.arena import last_measures
 from jaxsearch.arena.match import play_match
 from jaxsearch.arena.player_names import parse_player
 from jaxsearch.arena.players import random_player
@@ -49,14 +50,14 @@ def test_name_is_printed_as_it_is_and_quoted_in_commands(
 ):
     monkeypatch.chdir(tmp_path)
     assert train.main([f"--run={name}", *TINY]) == 0
-    assert f"curves of the run: {name}/curves.png\n" in capsys.readouterr().out
+    assert f"report of the run: {name}/report.html\n" in capsys.readouterr().out
     assert train.main([f"--run={name}", "--resume"]) == 0
     assert "going on from iteration 1" in capsys.readouterr().out
     words = shlex.split(RunFolder(name).resume_command)
     assert words == ["python", "train.py", "--run", name, "--resume"]
     agent = train.load_agent(name)
-    monkeypatch.setattr(train, "match_report", lambda match: "")
-    monkeypatch.setattr(train, "play_match", lambda *_, **__: None)
+    monkeypatch.setattr(last_measures, "match_report", lambda match: "")
+    monkeypatch.setattr(last_measures, "play_match", lambda *_, **__: None)
     object.__setattr__(agent.config, "evaluate", True)
     train.report(RunFolder(name), agent, Console(markup=False, emoji=False))
     command = capsys.readouterr().out.splitlines()[-1].removeprefix("more: ")

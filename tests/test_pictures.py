@@ -4,12 +4,6 @@ import matplotlib.figure
 import pytest
 
 from jaxsearch.arena.sweep import SweepPoint, SweepResult, draw_heat_map
-from jaxsearch.learn.metrics import plot_curves
-
-FIGURES = [
-    *("seconds", "policy_divergence", "value", "game_length"),
-    *("first_wins", "second_wins", "draws"),
-]
 
 
 @pytest.fixture
@@ -23,13 +17,6 @@ def saved(monkeypatch):
 
     monkeypatch.setattr(matplotlib.figure.Figure, "savefig", savefig)
     return figures
-
-
-def test_curves_say_what_they_are_of_and_how_they_are_smoothed(saved, tmp_path):
-    metrics = [dict.fromkeys(FIGURES, float(n)) for n in range(3)]
-    plot_curves(metrics, tmp_path / "c", "connect_four, gumbel")
-    assert saved[0].get_suptitle() == "connect_four, gumbel, 0.0 minutes"
-    assert "running mean of 9 iterations" in saved[0].get_supxlabel()
 
 
 @pytest.mark.parametrize(

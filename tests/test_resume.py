@@ -71,8 +71,9 @@ def iterations_of(run):
 def test_resumed_run_has_its_own_length_and_keeps_a_new_one(run):
     assert resume(run) == 0
     assert iterations_of(run) == [1, 2, 3, 4]
-    assert resume(run, "--iterations", "6") == 0
+    assert resume(run, "--iterations", "6", "--tensorboard") == 0
     assert iterations_of(run) == [1, 2, 3, 4, 5, 6]
+    assert len(list((run / "tensorboard").iterdir())) == 1
     stored = json.loads((run / "config.json").read_text())
     assert (stored["iterations"], stored["minutes"]) == (6, None)
     assert (stored["save_every"], stored["evaluate"]) == (2, False)
@@ -129,14 +130,14 @@ def test_line_with_a_number_beyond_floats_is_dropped_and_drawn_without(run, caps
     lines = metrics.read_bytes().splitlines(keepends=True)
     huge = json.dumps(json.loads(lines[0]) | {"value": 10**309}).encode() + b"\n"
     metrics.write_bytes(b"".join([huge, *lines[1:]]))
-    (run / "curves.png").unlink()
+    (run / "report.html").unlink()
     assert resume(run) == 0
     assert "line 1 is dropped: it holds a number too large" in capsys.readouterr().out
-    assert (run / "curves.png").exists()
+    assert (run / "report.html").exists()
 
 
 @pytest.mark.parametrize(
-    "name", ["lock", "versions.json", "curves.png", "config.json", "checkpoints"]
+    "name", ["lock", "versions.json", "report.html", "config.json", "checkpoints"]
 )
 def test_place_that_cannot_be_written_is_found_first(run, tmp_path, capsys, name):
     place = run / name

@@ -14,10 +14,9 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from rich.console import Console
 
 import train
-from jaxsearch.arena.positions import positions_result
+from jaxsearch.arena.sample_games import read_sample
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from tests.runs import SMALL, assert_same_state, iterations_of, last_state
 
@@ -63,9 +62,9 @@ def wait_for_save(process, run):
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory, cache):
-    """A whole run that nothing disturbed."""
+    """A whole run that nothing disturbed, and that alone plays sample games."""
     run = tmp_path_factory.mktemp("runs") / "straight"
-    run_training(cache, run, "--iterations", str(LAST))
+    run_training(cache, run, "--iterations", str(LAST), "--sample-every", "100")
     return run
 
 
@@ -81,7 +80,10 @@ def test_run_folder_tells_what_was_done(straight):
     assert np.isfinite(losses).all()
     assert json.loads((straight / "config.json").read_text())["simulations"] == 4
     assert json.loads((straight / "versions.json").read_text())["jax"]
-    assert (straight / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert (straight / "report.html").read_text().count("<svg") == 6
+    samples = sorted((straight / "games").iterdir())
+    assert [path.name for path in samples] == ["0000100.txt", "0000200.txt"]
+    assert len(read_sample(samples[1].read_text())) == 4
 
 
 # The seconds that JAX says it spent on compiling, or on reading from its cache.
@@ -179,10 +181,10 @@ def test_signal_during_the_last_measurements_leaves_a_saved_run(
 ):
     run = tmp_path / "run"
     shutil.copytree(straight, run)
-    (run / "curves.png").unlink()
+    (run / "report.html").unlink()
     flags = ["--resume", "--iterations", str(LAST), "--evaluate"]
     process = start_training(cache, run, *flags)
-    while not (run / "curves.png").exists():  # drawn before the match is played
+    while not (run / "report.html").exists():  # written before the match is played
         assert process.poll() is None, process.stdout.read()
         time.sleep(0.005)
     process.send_signal(number)
@@ -211,34 +213,6 @@ def test_agent_is_rebuilt_from_its_run_folder(straight):
     start, _ = agent.evaluate(untrained.params, None, states)
     assert np.abs(prior_logits - start).max() > 0.01
     assert value.shape == (1,)
-
-
-def test_measures_at_the_end_fit_80_columns(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(train, "plot_curves", lambda *arguments: None)
-    monkeypatch.setattr(train.RunFolder, "read_metrics", lambda folder: [])
-    monkeypatch.setattr(train.positions, "evaluate_positions", kept_everything)
-    monkeypatch.chdir(tmp_path)
-    agent = train.make_agent(train.Config(net="mlp", width=8, depth=1))
-    train.report(RunFolder("runs/connect_four"), agent, Console(width=80))
-    told, title, run, *lines = capsys.readouterr().out.splitlines()[1:]
-    assert told == "measuring 600 solved positions: raw net, 32, 128 simulations"
-    assert (title.strip(), run.strip()) == (
-        "Outcome kept in 600 solved positions, %",
-        "runs/connect_four",
-    )
-    assert max(map(len, lines)) < 80
-    rows = [line.split("│")[1].strip() for line in lines if line.startswith("│")]
-    assert rows == [
-        "search=raw",
-        *("search=puct", "&sims=32"),
-        "search=puct",
-        "&sims=128",
-    ]
-
-
-def kept_everything(env, player):
-    plies = np.repeat([10, 14, 18, 22, 26], 120)
-    return positions_result(player.name, np.ones(600, bool), plies)
 
 
 @pytest.mark.parametrize(

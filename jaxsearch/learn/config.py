@@ -21,8 +21,9 @@ class AgentConfig(LearnerSettings):
     """Folder of the run; by default the game's, as runs/connect_four."""
     resume: bool = False
     """Go on with the run in the folder, with its own configuration: of the other flags
-    only the length, --save-every, --keep-last, --keep-every, --evaluate, --device,
-    --devices and --learning-rate may be given anew; they are kept, too."""
+    only the length, --save-every, --keep-last, --keep-every, --sample-every,
+    --tensorboard, --evaluate, --device, --devices and --learning-rate may be given
+    anew; they are kept, too."""
     minutes: float | None = None
     """Length of the whole run, resumed or not, in minutes of training; 5 by default."""
     iterations: int | None = None
@@ -92,6 +93,11 @@ class RunConfig(AgentConfig, Settings):
     """The recipe whose settings stood for the defaults."""
     evaluate: bool = True
     """Measure the agent at the end of the run."""
+    sample_every: int = 100
+    """Iterations between sample games, which are saved as text in the folder's games/;
+    with --evaluate some are played at the end, too; 0 for none at all."""
+    tensorboard: bool = False
+    """Write the figures for TensorBoard as well, into the folder's tensorboard/."""
 
     coordinator: str | None = None
     """Where several processes train together: HOST:PORT of process 0, or auto where JAX
@@ -107,7 +113,7 @@ class RunConfig(AgentConfig, Settings):
 
     @classmethod
     def may_be_zero(cls) -> set[str]:
-        return super().may_be_zero() | {"process"}
+        return super().may_be_zero() | {"process", "sample_every"}
 
 
 OF_COMMAND = ("run", "resume", "coordinator", "processes", "process")
@@ -192,5 +198,6 @@ class DistillConfig(AgentConfig):
 _RESUMABLE = (
     *OF_COMMAND,
     *("minutes", "iterations", "save_every", "keep_last", "keep_every"),
-    *("evaluate", "device", "devices", "learning_rate"),
+    *("sample_every", "tensorboard", "evaluate"),
+    *("device", "devices", "learning_rate"),
 )

@@ -1,7 +1,9 @@
 """Files that appear whole or not at all, and whether they can be written."""
 
 import contextlib
+import dataclasses
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -34,6 +36,19 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
             np.savez(file, allow_pickle=False, **arrays)
 
     write_atomically(path, write)
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON can hold it; JSON has no infinity, so that it becomes a text."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain(dataclasses.asdict(value))
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
 
 
 def read_object(text: str | bytes) -> dict[str, Any]:

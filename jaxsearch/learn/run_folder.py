@@ -5,6 +5,10 @@ versions.json  what it was last run with
 metrics.jsonl  one line an iteration
 lessons.npz    what the teachers said, where a net is fitted to it
 checkpoints/   see `jaxsearch.learn.checkpoint`
+games/         sample games, see `jaxsearch.arena.sample_games`
+tensorboard/   the metrics for TensorBoard, if asked for
+measured.json  what was measured at the end
+report.html    all of it as a page
 bad_batch.npz  what a learning step that gave infinities or NaN learned from
 lock           held by the process that trains here
 """
@@ -44,10 +48,10 @@ _PACKAGES = ("jaxsearch", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", 
 _BAD_BATCH = "bad_batch.npz"
 _LESSONS = "lessons.npz"
 _FILES = (
-    *("config.json", "versions.json", "metrics.jsonl", "curves.png", "lock"),
-    *(_BAD_BATCH, _LESSONS),
+    *("config.json", "versions.json", "metrics.jsonl", "lock"),
+    *("measured.json", "report.html", _BAD_BATCH, _LESSONS),
 )
-_CHECKPOINTS = "checkpoints"
+_FOLDERS = ("checkpoints", "games", "tensorboard")
 
 ConfigT = TypeVar("ConfigT", bound=AgentConfig)
 
@@ -70,7 +74,10 @@ class RunFolder:
     def __init__(self, path: Path | str, program: str = "train.py"):
         self.path = Path(path)
         self._program = program
-        self.checkpoints = self.path / _CHECKPOINTS
+        self.checkpoints = self.path / "checkpoints"
+        self.games = self.path / "games"
+        self.tensorboard = self.path / "tensorboard"
+        self.measured = self.path / "measured.json"
         self.lessons = self.path / _LESSONS
         self._config = self.path / "config.json"
         self._metrics = self.path / "metrics.jsonl"
@@ -139,7 +146,8 @@ class RunFolder:
         check_folder(self.path)
         check_no_pattern(self.path)
         if self.path.exists():
-            check_folder(self.checkpoints)
+            for name in _FOLDERS:
+                check_folder(self.path / name)
             for name in _FILES:
                 check_file(self.path / name)
 
@@ -220,6 +228,12 @@ class RunFolder:
         versions |= {"python": platform.python_version(), "device": device}
         write_json(self.path / "versions.json", versions)
 
+    def read_versions(self) -> dict[str, Any]:
+        """What the run was last run with; nothing where that cannot be read."""
+        with contextlib.suppress(OSError, ValueError):
+            return read_object((self.path / "versions.json").read_bytes())
+        return {}
+
     def keep_batch(self, arrays: dict[str, np.ndarray]) -> str:
         """Writes a batch that could not be learned from; says where, or why not."""
         path = self.path / _BAD_BATCH
@@ -287,7 +301,7 @@ def check_no_part_of_run(path: Path) -> None:
     place = Path(os.path.realpath(path.absolute().parent), path.name)
     for folder in place.parents:
         part = place.relative_to(folder).parts[0]
-        if part in (*_FILES, _CHECKPOINTS) and (folder / "config.json").is_file():
+        if part in (*_FILES, *_FOLDERS) and (folder / "config.json").is_file():
             raise ValueError(
                 f"cannot write {path}: it is part of the run in {folder}; choose "
                 "another name"
