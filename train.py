@@ -41,6 +41,7 @@ from jaxsearch.arena.last_measures import measure_agent
 from jaxsearch.arena.player_names import check_run_name
 from jaxsearch.arena.report_page import ReportPage
 from jaxsearch.arena.sample_games import GameSampler
+from jaxsearch.arena.training_evaluation import TrainingEvaluation
 from jaxsearch.learn import hosts, memory
 from jaxsearch.learn.agent import Agent, ConfigT, untrained_agent
 from jaxsearch.learn.checkpoint import Checkpoints
@@ -203,6 +204,7 @@ def train(
     """
     config, began = agent.config, time.monotonic()
     trainer = Trainer(config, programs, agent.params)
+    trainer.evaluation = TrainingEvaluation(agent, trainer.average)
     sampler = GameSampler(agent, config, folder.games, record=envs.write_record)
     with (
         folder.locked(),

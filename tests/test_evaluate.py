@@ -243,9 +243,8 @@ def test_positions_of_a_run_of_another_game_are_refused_by_name(run_of, capsys):
     run = str(run_of("nim"))
     capsys.readouterr()
     assert evaluate.main(["positions", run]) == 2
-    assert "solved positions of connect_four only, got a player of nim" in (
-        capsys.readouterr().err
-    )
+    told = "solved positions of connect_four and tic_tac_toe only, got a player of nim"
+    assert told in capsys.readouterr().err
     assert evaluate.main(["sweep", run]) == 2
     assert "--opponent, such as --opponent uct:sims=100" in capsys.readouterr().err
 

@@ -178,6 +178,46 @@ def test_run_killed_in_its_first_save_starts_again(run, capsys):
     assert iterations_of(run) == [1, 2]
 
 
+EVALUATED = [
+    *("--evaluate-every", "2", "--evaluate-games", "8", "--gate", "0.5"),
+    *("--evaluate-simulations", "2", "--save-every", "3"),
+]
+
+
+# The second evaluation is at iteration 4, the save before it at 3.
+def test_run_killed_in_an_evaluation_finds_the_same_in_it(tmp_path, monkeypatch):
+    found, measure = [], train.TrainingEvaluation.measure
+    for name in ("straight", "killed"):
+        flags = ["--run", str(tmp_path / name), *SMALL, *EVALUATED]
+        with monkeypatch.context() as patch:
+            if name == "killed":
+                patch.setattr(train.TrainingEvaluation, "measure", killed_at(4))
+                with pytest.raises(ZeroDivisionError):
+                    train.main([*flags, "--iterations", "6"])
+                assert iterations_of(tmp_path / name) == [1, 2, 3]
+                flags.append("--resume")
+            patch.setattr(train.TrainingEvaluation, "measure", measure)
+            assert train.main([*flags, "--iterations", "6"]) == 0
+        metrics = RunFolder(tmp_path / name).read_metrics()
+        assert [m["iteration"] for m in metrics if "elo" in m] == [2, 4, 6]
+        same = ("iteration", "loss", "games", "elo", "elo_error", "score", "score_low")
+        same += ("score_high", "promoted", "accuracy_raw", "accuracy_search")
+        found.append([[m.get(figure) for figure in same] for m in metrics])
+        page = (Path(train.__file__).parent / "docs/evaluate.md").read_text()
+        assert all(f"`{name}`" in page for name in metrics[1])
+    assert found[0] == found[1]
+
+
+def killed_at(iteration):
+    measure = train.TrainingEvaluation.measure
+
+    def killed(evaluation, number, average):
+        figures = measure(evaluation, number, average)
+        return figures if number < iteration else 1 / 0
+
+    return killed
+
+
 def test_option_given_twice_is_refused(tmp_path, capsys):
     options = ["--env-options", "misere=True", "misere=False"]
     flags = ["--env", "nim", "--net", "mlp", *options]

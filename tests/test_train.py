@@ -328,7 +328,8 @@ def test_run_whose_checkpoints_are_all_damaged_is_refused(straight, tmp_path, ca
 
 
 def test_training_on_several_devices_learns_and_resumes(tmp_path, capsys):
-    flags = [*SMALL, "--run", str(tmp_path / "run"), "--devices", "4"]
+    gate = ["--evaluate-every", "5", "--evaluate-simulations", "2", "--gate", "0.5"]
+    flags = [*SMALL, *gate, "--run", str(tmp_path / "run"), "--devices", "4"]
     assert train.main([*flags, "--iterations", "12"]) == 0
     capsys.readouterr()
     flags[-1] = "2"  # on a smaller machine

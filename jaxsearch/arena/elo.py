@@ -14,6 +14,9 @@ from scipy.special import stdtrit
 Z_95 = 1.959963984540054
 """Standard deviations on each side of a normal mean that hold 95% of its weight."""
 
+_ELO = 400 / math.log(10)
+"""Elo of one unit of the natural logarithm of the odds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EloEstimate:
@@ -79,3 +82,86 @@ def estimate_elo(
         elo_low=elo_difference(low),
         elo_high=elo_difference(high),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """What a match told of two of the players that are rated together."""
+
+    first: int
+    second: int
+    score: float  # of the first, between 0 and 1
+    error: float  # its standard error, above 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ratings:
+    """Elo of n players as far as it is known."""
+
+    elo: np.ndarray  # [n]
+    covariance: np.ndarray  # [n, n], in squares of Elo
+
+    @property
+    def errors(self) -> np.ndarray:
+        """[n]: the standard error of each."""
+        return np.sqrt(np.diag(self.covariance))
+
+
+def scored_match(
+    first: int,
+    second: int,
+    pair_scores: Sequence[float] | np.ndarray,
+    num_distinct: int,
+) -> Scored:
+    """A match of two players as evidence for their ratings.
+
+    It counts as if one more pair had been won and one more lost (the rule of Agresti
+    and Coull): a row of wins is no proof of endless strength, and pairs that all gave
+    the same are no proof that all others would.
+
+    Args:
+      pair_scores: [n], in [0, 1], the mean score of each pair of games.
+      num_distinct: how many of the pairs differ; repetitions are no evidence.
+    """
+    mean, square = np.mean(pair_scores), np.mean(np.square(pair_scores))
+    total = num_distinct + 2
+    score = (num_distinct * mean + 1) / total
+    variance = (num_distinct * square + 1) / total - score**2
+    return Scored(
+        first=first,
+        second=second,
+        score=float(score),
+        error=float(math.sqrt(variance / total)),
+    )
+
+
+def fit_ratings(known: Ratings, matches: Sequence[Scored]) -> Ratings:
+    """What matches add to what is known of the players' Elo.
+
+    Bradley and Terry's model: a player that is d Elo stronger scores 1 / (1 +
+    10^(-d / 400)). A match counts as the number of independent games without draws
+    whose score would be as uncertain. The ratings are the most probable ones, what is
+    known being normally distributed, and the covariance is that of the normal
+    distribution around them (Laplace's approximation).
+    """
+    start, spread = known.elo / _ELO, known.covariance / _ELO**2
+    # A rating that is exactly known would have no inverse.
+    precision = np.linalg.inv(spread + 1e-9 * np.eye(len(start)))
+    x = start.copy()
+    information = precision
+    for _ in range(100):
+        gradient, information = precision @ (start - x), precision.copy()
+        for match in matches:
+            expected = 1 / (1 + math.exp(x[match.second] - x[match.first]))
+            games = match.score * (1 - match.score) / match.error**2
+            side = np.zeros(len(x))
+            side[match.first], side[match.second] = 1, -1
+            gradient += games * (match.score - expected) * side
+            spread = games * expected * (1 - expected)
+            information += spread * np.outer(side, side)
+        step = np.linalg.solve(information, gradient)
+        longest = np.abs(step).max()
+        x = x + step / max(1.0, longest)
+        if longest < 1e-9:
+            break
+    return Ratings(elo=x * _ELO, covariance=np.linalg.inv(information) * _ELO**2)

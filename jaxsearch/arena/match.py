@@ -49,6 +49,8 @@ class MatchResult:
     moving_second: Tally
     total: Tally
     scored_pairs: int
+    distinct_pairs: int  # of these
+    pair_scores: tuple[float, ...]  # of these, the mean score of the two games
     estimate: EloEstimate | None  # None if no pair could be scored
     warnings: tuple[str, ...]  # what a reader should know before believing the score
 
@@ -161,11 +163,11 @@ def match_result(
         axis=2,
     )
     scored = ~pairs.truncated.any(axis=0)
+    scores = pairs.points.mean(axis=0)[scored]
+    distinct_pairs = _count_rows(np.concatenate([*games], axis=1)[scored])
     estimate = None
-    if scored.any():
-        scores = pairs.points.mean(axis=0)[scored]
-        both = np.concatenate([games[0], games[1]], axis=1)[scored]
-        estimate = estimate_elo(scores, num_distinct=_count_rows(both))
+    if scores.size:
+        estimate = estimate_elo(scores, num_distinct=distinct_pairs)
     distinct_openings = len(set(pairs.position.tolist()))
     distinct_games = sum(_count_rows(half) for half in games)
     total = _tally(pairs.points, pairs.truncated)
@@ -192,7 +194,9 @@ def match_result(
         moving_first=_tally(pairs.points[0], pairs.truncated[0]),
         moving_second=_tally(pairs.points[1], pairs.truncated[1]),
         total=total,
-        scored_pairs=int(scored.sum()),
+        scored_pairs=scores.size,
+        distinct_pairs=distinct_pairs,
+        pair_scores=tuple(scores.tolist()),
         estimate=estimate,
         warnings=tuple(warnings),
     )

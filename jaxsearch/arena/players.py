@@ -1,5 +1,6 @@
 """Players: whatever chooses moves for a batch of positions."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,7 +24,8 @@ class Player:
     """A name for reports, parameters, and a function that chooses moves.
 
     `choose(params, key, states [B])` gives actions [B] int32. It can be jitted, and
-    consumes the key. Rows whose game is finished may get any action.
+    consumes the key. Rows whose game is finished may get any action. A player with a
+    net has its parameters first in the tuple `params`.
 
     `teach`, of the same arguments, gives what a net can learn from the player: how good
     it finds the moves, [B, A] float32 that sum to 1 over the legal ones, and the value
@@ -34,6 +36,10 @@ class Player:
     params: Any
     choose: Callable[[Any, jax.Array, Any], jax.Array]
     teach: TeachFn | None = None  # None where there is nothing to learn
+
+    def with_net(self, params: Any) -> "Player":
+        """The same player with other parameters of its net; compiles nothing anew."""
+        return dataclasses.replace(self, params=(params, *self.params[1:]))
 
 
 class Agent(Protocol):
@@ -61,18 +67,18 @@ def raw_player(agent: Agent, *, name: str = "raw") -> Player:
     """Plays the legal move of highest prior, without a search; teaches the priors."""
 
     def choose(params, key, states):
-        prior_logits, _ = agent.evaluate(params, key, states)
+        prior_logits, _ = agent.evaluate(params[0], key, states)
         legal = states.legal_action_mask
         action = jnp.argmax(jnp.where(legal, prior_logits, -jnp.inf), axis=-1)
         return jnp.where(legal.any(axis=-1), action, NO_ACTION).astype(jnp.int32)
 
     def teach(params, key, states):
-        prior_logits, value = agent.evaluate(params, key, states)
+        prior_logits, value = agent.evaluate(params[0], key, states)
         lowest = jnp.finfo(prior_logits.dtype).min
         masked = jnp.where(states.legal_action_mask, prior_logits, lowest)
         return jax.nn.softmax(masked.astype(jnp.float32)), value.astype(jnp.float32)
 
-    return Player(name=name, params=agent.params, choose=choose, teach=teach)
+    return Player(name=name, params=(agent.params,), choose=choose, teach=teach)
 
 
 def search_player(

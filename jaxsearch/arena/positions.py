@@ -1,5 +1,6 @@
 """Solved positions: how often a player keeps the outcome of perfect play."""
 
+import dataclasses
 import importlib.resources
 import json
 import math
@@ -12,11 +13,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsearch.arena import solved_game
 from jaxsearch.arena.elo import Z_95
 from jaxsearch.arena.players import Player
+from jaxsearch.arena.solved_game import AllReplies, play_all_replies, solve_game
 
 GAME = "connect_four"
-"""The game of which there are solved positions."""
+"""The game of which solved positions are stored."""
+
+GAMES = (GAME, *solved_game.GAMES)
+"""The games of which there are solved positions."""
 
 _PLY_RANGES = ((0, 13), (14, 17), (18, 21), (22, 25), (26, 42))
 
@@ -37,7 +43,11 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class PositionsResult:
-    """How often a player kept the outcome, with a 95% interval (Wilson's)."""
+    """How often a player kept the outcome, with a 95% interval (Wilson's).
+
+    Of a game that is small enough to be solved as a whole the positions are all there
+    are, and `all_replies` tells how the player fares in whole games.
+    """
 
     player: str
     kept: int
@@ -46,26 +56,23 @@ class PositionsResult:
     low: float
     high: float
     by_plies: tuple[Share, ...]
+    all_replies: AllReplies | None = None
 
 
 class SolvedPositions(NamedTuple):
-    """Positions of connect four with the outcome of every move.
-
-    The file says where a move leads with perfect play on both sides; an outcome here is
-    the sign of its score: 1 a win, 0 a draw, -1 a loss for the side to move.
-    """
+    """Positions of which it is known how every move ends under perfect play."""
 
     states: Any  # [n]
-    keeps_outcome: np.ndarray  # [n, 7] bool: the legal moves of the best outcome
+    keeps_outcome: np.ndarray  # [n, A] bool: the legal moves of the best outcome
     plies: np.ndarray  # [n] int: stones on the board
 
 
 def check_positions(env: Any, *, instead: str = "a match") -> None:
     """Raises ValueError for a game without solved positions; `instead` measures it."""
-    if env.id != GAME:
+    if env.id not in GAMES:
         raise ValueError(
-            f"there are solved positions of {GAME} only, got a player of {env.id}; "
-            f"measure it with {instead}"
+            f"there are solved positions of {' and '.join(GAMES)} only, got a player "
+            f"of {env.id}; measure it with {instead}"
         )
 
 
@@ -75,7 +82,7 @@ def evaluate_positions(
     """Lets a player move in all solved positions.
 
     Args:
-      env: connect four.
+      env: one of `GAMES`.
       player: who moves.
       key: consumed; the key of seed 0 if there is none.
       batch_size: positions at a time.
@@ -97,13 +104,25 @@ def evaluate_positions(
         states = jax.tree.map(lambda leaf: leaf[rows], positions.states)  # noqa: B023
         batch_key = jax.random.fold_in(key, start)
         actions.append(choose_actions(player, batch_key, states))
-    kept = keeps_outcome(positions, np.concatenate(actions)[:count])
-    return positions_result(player.name, kept, positions.plies)
+    moves = np.concatenate(actions)[:count]
+    kept = keeps_outcome(positions, moves)
+    result = positions_result(player.name, kept, positions.plies)
+    if env.id in solved_game.GAMES:
+        replies = play_all_replies(solve_game(env), moves)
+        result = dataclasses.replace(result, all_replies=replies)
+    return result
 
 
 @cache
 def solved_positions(env: Any) -> SolvedPositions:
-    """The solved positions as states of the game."""
+    """The solved positions of one of `GAMES`.
+
+    Of connect four a file holds some, with a score of each move, whose sign is the
+    outcome for the side to move.
+    """
+    if env.id in solved_game.GAMES:
+        solved = solve_game(env)
+        return SolvedPositions(solved.states, solved.keeps_outcome, solved.plies)
     data = importlib.resources.files("jaxsearch.arena") / "data"
     text = (data / "connect_four_solved.json").read_text()
     records = json.loads(text)["data"]

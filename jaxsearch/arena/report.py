@@ -11,6 +11,7 @@ from jaxsearch.arena.compare import Comparison
 from jaxsearch.arena.fixtures import FixturesResult
 from jaxsearch.arena.match import MatchResult
 from jaxsearch.arena.positions import PositionsResult
+from jaxsearch.arena.solved_game import AllReplies
 from jaxsearch.arena.sweep import SweepResult
 
 
@@ -70,7 +71,12 @@ def positions_report(results: Sequence[PositionsResult]) -> RenderableType:
             f"{_percent(result.low)} to {_percent(result.high)}",
             *(_percent(part.share) for part in result.by_plies),
         )
-    return table
+    lines = [
+        f"{name}: {_replies_text(result.all_replies)}"
+        for name, result in zip(names, results, strict=True)
+        if result.all_replies is not None
+    ]
+    return Group(table, *map(Text, lines))
 
 
 def sweep_report(result: SweepResult) -> RenderableType:
@@ -179,6 +185,14 @@ def elo_text(elo: float) -> str:
     if math.isinf(elo):
         return "+inf" if elo > 0 else "-inf"
     return f"{elo:+.0f}"
+
+
+def _replies_text(replies: AllReplies) -> str:
+    return (
+        f"from all openings of up to {replies.opening_plies} plies, against all "
+        f"replies, {replies.positions:,} positions: outcome not kept in "
+        f"{replies.spoiled}, of which {replies.lost} are losses"
+    )
 
 
 def _title(text: str) -> Text:

@@ -98,6 +98,16 @@ class RunConfig(AgentConfig, Settings):
     with --evaluate some are played at the end, too; 0 for none at all."""
     tensorboard: bool = False
     """Write the figures for TensorBoard as well, into the folder's tensorboard/."""
+    evaluate_every: int = 0
+    """Iterations between evaluations of the averaged net: a match against the net
+    promoted last, Elo, solved positions; 0 for none."""
+    evaluate_games: int = 64
+    """Games of each match of an evaluation, an even number."""
+    evaluate_simulations: int = 32
+    """Simulations of the searches of an evaluation."""
+    gate: float = 0.0
+    """Score against the net promoted last that promotes a new net, which self-play then
+    plays with; 0 to play with the newest average always."""
 
     coordinator: str | None = None
     """Where several processes train together: HOST:PORT of process 0, or auto where JAX
@@ -110,10 +120,22 @@ class RunConfig(AgentConfig, Settings):
     def check(self) -> None:
         super().check()
         hosts.check_flags(self.coordinator, self.processes, self.process)
+        if self.gate > 1:
+            raise ValueError(f"--gate is a share from 0 to 1, got {self.gate}")
+        if self.gate and not self.evaluate_every:
+            raise ValueError(
+                f"--gate {self.gate} needs evaluations: add --evaluate-every 50, say"
+            )
+        if self.evaluate_games % 2:
+            raise ValueError(
+                f"--evaluate-games must be even, got {self.evaluate_games}: every "
+                "opening is played twice, with the seats exchanged"
+            )
 
     @classmethod
     def may_be_zero(cls) -> set[str]:
-        return super().may_be_zero() | {"process", "sample_every"}
+        zeros = {"process", "sample_every", "evaluate_every", "gate"}
+        return super().may_be_zero() | zeros
 
 
 OF_COMMAND = ("run", "resume", "coordinator", "processes", "process")

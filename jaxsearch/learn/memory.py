@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxsearch import backend
+from jaxsearch.learn.config import RunConfig
 from jaxsearch.learn.learner import NetFn
 from jaxsearch.learn.programs import Programs
-from jaxsearch.learn.settings import Settings
 from jaxsearch.search.memory import TreeTooLargeError
 
 COPIES = 6
 """Of the parameters in a run: first, learning, averaged, two moments, gradient."""
+EVALUATION_COPIES = 5
+"""In evaluations: two that new ones are measured against, three where they play."""
 
 
 class Held(NamedTuple):
@@ -34,7 +36,7 @@ def of_net(make: Callable[[int], Any], depth: int, copies: int) -> Held:
 
 
 def of_run(
-    settings: Settings, env: Any, programs: Programs, net: NetFn, params: Any
+    settings: RunConfig, env: Any, programs: Programs, net: NetFn, params: Any
 ) -> list[Held]:
     """The parts of a run that grow with its settings."""
     try:
@@ -43,8 +45,9 @@ def of_run(
     except TreeTooLargeError as error:
         raise ValueError(f"{error}; lower --games or --simulations") from None
     rows = max(settings.batch, settings.games)
+    copies = COPIES + (EVALUATION_COPIES if settings.evaluate_every else 0)
     return [
-        _of_params(_size(params) * COPIES),
+        _of_params(_size(params) * copies),
         Held("the replay", _size(state.replay), "--positions, --games or --plies"),
         Held("the games", _size(state.games), "--games"),
         Held("the search trees", _size(trees), "--games or --simulations"),

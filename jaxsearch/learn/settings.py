@@ -271,6 +271,7 @@ MOST = {
     "depth": 1_000,
     **dict.fromkeys(("width", "plies", "opening_plies"), 2**16),
     **dict.fromkeys(("simulations", "sims", "games", "batch", "teacher_batch"), 2**20),
+    **dict.fromkeys(("evaluate_simulations", "evaluate_games"), 2**20),
 }
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -30,16 +30,29 @@ class NotFiniteError(FloatingPointError):
         self.batch = batch
 
 
+class Evaluation(Protocol):
+    """What measures the averaged net between iterations."""
+
+    @property
+    def parts(self) -> dict[str, Any]: ...  # of a checkpoint, by name
+    def restore(self, parts: dict[str, Any]) -> None: ...
+    @property
+    def player(self) -> Any: ...  # the parameters that play, None for the average
+    def measure(self, iteration: int, average: Any) -> dict[str, Any]: ...
+
+
 class Trainer:
     """The state of a run and the programs that advance it.
 
     Attributes:
-      average: the averaged parameters, which play and are kept.
+      average: the averaged parameters, which are kept and, without a gate, play.
       state: everything else that a run needs to go on.
+      evaluation: what measures the net between iterations, or None.
     """
 
     average: Any
     state: TrainingState
+    evaluation: Evaluation | None = None
 
     def __init__(self, config: RunConfig, programs: Programs, params: Any):
         self._config = config
@@ -54,10 +67,13 @@ class Trainer:
         What is added here comes back in `restore`. Small data of the host goes under
         the name "notes", as JSON takes it.
         """
-        return {"agent": self.average, "state": self.state}
+        more = self.evaluation.parts if self.evaluation else {}
+        return {"agent": self.average, "state": self.state} | more
 
     def restore(self, parts: dict[str, Any]) -> None:
         self.average, self.state = parts["agent"], parts["state"]
+        if self.evaluation:
+            self.evaluation.restore(parts)
 
     @property
     def iteration(self) -> int:
@@ -98,7 +114,9 @@ class Trainer:
         config, state, average = self._config, self.state, self.average
         began, share = time.monotonic(), self.share_done
         newest = np.int32(schedules.window(config, self.iteration + 1))
-        state, drawable, counts = self._play(average, state, newest)
+        player = self.evaluation.player if self.evaluation else None
+        player = average if player is None else player
+        state, drawable, counts = self._play(player, state, newest)
         losses, scale = None, np.float32(0)
         count = int(drawable.count)  # waits for the device
         played = time.monotonic()
@@ -115,7 +133,10 @@ class Trainer:
         state = dataclasses.replace(state, seconds=state.seconds + spent)
         took = Took(play=played - began, learn=learned - played, net=self._net_seconds)
         self.average, self.state = average, state
-        return measure(config, state, counts, losses, took)
+        figures = measure(config, state, counts, losses, took)
+        if self.evaluation:
+            figures |= self.evaluation.measure(self.iteration, average)
+        return figures
 
     def _bad_batch(self, average, state, drawable, scale) -> dict[str, np.ndarray]:
         batch = self._programs.next_batch(average, state, drawable)

@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from jaxsearch.arena.elo import elo_difference, estimate_elo
+from jaxsearch.arena.elo import (
+    Ratings,
+    elo_difference,
+    estimate_elo,
+    fit_ratings,
+    scored_match,
+)
 
 
 def pair_scores(counts):
@@ -86,3 +92,52 @@ def test_bad_scores_are_refused():
         elo_difference(1.5)
     with pytest.raises(ValueError, match="at least one"):
         estimate_elo([])
+
+
+def unknown(count):
+    """The first player has an Elo of 0, of the others nothing is known."""
+    return Ratings(elo=np.zeros(count), covariance=1e6 * np.diag(np.arange(count) > 0))
+
+
+# Of n pairs, of which one more is won and one more lost.
+def test_elo_of_one_match_is_that_of_its_score():
+    scores = pair_scores([2, 3, 10, 8, 7])
+    ratings = fit_ratings(unknown(2), [scored_match(1, 0, scores, 30)])
+    score = (scores.sum() + 1) / 32
+    deviation = np.append(scores, [0, 1]).std() / math.sqrt(32)
+    slope = 400 / math.log(10) / (score * (1 - score))
+    assert ratings.elo[0] == pytest.approx(0, abs=0.1)
+    assert ratings.elo[1] == pytest.approx(elo_difference(score), rel=0.01)
+    assert ratings.errors[1] == pytest.approx(slope * deviation, rel=0.01)
+
+
+def test_pairs_that_repeat_others_make_no_rating_more_certain():
+    scores = np.tile([0.5, 1], 15)
+    errors = [
+        fit_ratings(unknown(2), [scored_match(1, 0, scores, distinct)]).errors[1]
+        for distinct in (4, 30)
+    ]
+    assert errors[0] > 2 * errors[1]
+
+
+# Pairs are drawn as the model says, 100 for each of three players against each other.
+def test_ratings_of_players_are_found_from_their_matches():
+    true, generator = np.array([0.0, 150.0, 350.0]), np.random.default_rng(0)
+    distances = []
+    for _ in range(200):
+        matches = []
+        for first, second in ((1, 0), (2, 0), (2, 1)):
+            expected = 1 / (1 + 10 ** ((true[second] - true[first]) / 400))
+            scores = generator.binomial(2, expected, 100) / 2
+            matches.append(scored_match(first, second, scores, 100))
+        ratings = fit_ratings(unknown(3), matches)
+        distances.append((ratings.elo - true)[1:] / ratings.errors[1:])
+    # Means and deviations of normal numbers, to within four standard errors.
+    assert (abs(np.mean(distances, axis=0)) < 4 / 200**0.5 + 0.15).all()
+    assert (abs(np.std(distances, axis=0) - 1) < 4 / 400**0.5).all()
+
+
+def test_row_of_wins_has_a_finite_rating():
+    ratings = fit_ratings(unknown(2), [scored_match(1, 0, np.ones(32), 32)])
+    assert 500 < ratings.elo[1] < 700
+    assert ratings.errors[1] > 100

@@ -53,7 +53,7 @@ def test_playouts_keep_more_outcomes_than_chance():
 
 
 def test_positions_of_another_game_are_refused():
-    with pytest.raises(ValueError, match="connect_four only, got a player of nim"):
+    with pytest.raises(ValueError, match="tic_tac_toe only, got a player of nim"):
         evaluate_positions(envs.make("nim"), random_player())
 
 
