@@ -15,6 +15,9 @@ from jaxsearch.search.policy_names import policy_named
 from jaxsearch.search.qtransforms import qtransform_fixed_scale
 from jaxsearch.search.two_player import EvaluateFn, two_player_model
 
+SOLVING = ("puct", "gumbel")
+"""The searches that can prove outcomes."""
+
 SearchFn = Callable[[Any, jax.Array, Any, ArrayLike | None], mctx.PolicyOutput]
 """`(params, key, states [B], c_puct) -> mctx.PolicyOutput`; finished rows: NO_ACTION.
 
@@ -30,6 +33,7 @@ def noiseless_search(
     search: str,
     num_simulations: int,
     temperature: float = 0.0,
+    solve: bool = False,
 ) -> SearchFn:
     """A named search of a game's positions, without exploration noise.
 
@@ -43,6 +47,8 @@ def noiseless_search(
       num_simulations: of each search.
       temperature: of the move choice; 0 takes the most visited action, the key deciding
         between equals. The Gumbel searches play their own choice and take only 0.
+      solve: whether it proves wins, losses and draws, which mctx's searches cannot. For
+        games whose only rewards are a final 1, 0 or -1: other rewards prove nothing.
 
     Raises:
       ValueError: an unknown search, no simulations, a temperature that does not fit.
@@ -64,6 +70,12 @@ def noiseless_search(
         quiet: dict[str, Any] = {"gumbel_scale": 0.0}
     else:
         quiet = {"dirichlet_fraction": 0.0, "temperature": temperature}
+    if solve:
+        if search not in SOLVING:
+            raise ValueError(
+                f"{search} proves nothing: solve is for {' and '.join(SOLVING)}"
+            )
+        quiet["solve"] = True
     model = two_player_model(env, evaluate)
 
     def run(params, key, states, c_puct=None):

@@ -3,7 +3,7 @@
 random                                    uniformly random moves
 uct:sims=400&c=4                          search with random games, no net
 runs/c4?search=raw                        the net of a run folder alone
-runs/c4?search=puct&sims=64&c_puct=1.5    the net with a search
+runs/c4?search=puct&sims=64&solve=0       the net with a search
 """
 
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jaxsearch.arena.players import (
+    STRONGEST,
     Agent,
     Player,
     random_player,
@@ -28,6 +29,9 @@ from jaxsearch.search.policy_names import policy_names
 EXAMPLES = "random, uct:sims=400 or runs/connect_four?search=puct&sims=64"
 
 AgentT = TypeVar("AgentT", bound=Agent)
+
+MCTX = "mctx"
+"""A c_puct that is no constant: mctx's formula, with its scale of values."""
 
 DEFAULT_SIMULATIONS = {"run": 128, "uct": 100}
 
@@ -104,7 +108,9 @@ def check_run_name(name: str) -> None:
 
 
 def make_player(name: PlayerName, env: Any, agent: Agent | None = None) -> Player:
-    """The player of a name; its own name says what the text left to defaults.
+    """The player of a name; its own name says how many simulations it has by default.
+
+    A net plays with the options of `STRONGEST` where the text gives no others.
 
     Args:
       name: what `parse_player` read.
@@ -125,13 +131,15 @@ def make_player(name: PlayerName, env: Any, agent: Agent | None = None) -> Playe
     if name.search == "raw":
         return raw_player(agent, name=f"{name.run}?search=raw")
     simulations = options.pop("sims", DEFAULT_SIMULATIONS["run"])
-    others = "".join(f"&{option}={value:g}" for option, value in options.items())
+    others = "".join(f"&{option}={_text(value)}" for option, value in options.items())
+    allowed = _SEARCH_OPTIONS[name.search]
+    defaults = {k: value for k, value in STRONGEST.items() if k in allowed}
     return search_player(
         agent,
         search=name.search,
         num_simulations=simulations,
         name=f"{name.run}?search={name.search}&sims={simulations}{others}",
-        **options,
+        **(defaults | options),
     )
 
 
@@ -172,6 +180,10 @@ def game_of_all(agents: Mapping[str | None, Agent], given: Any = None) -> Any:
     return env
 
 
+def _text(value: float | None) -> str:
+    return MCTX if value is None else f"{value:g}"
+
+
 def _split(text: str) -> tuple[str, str | None, str]:
     """The kind of player, its run folder and its options."""
     for kind in _WITHOUT_NET:
@@ -207,16 +219,36 @@ def _not_negative(text: str) -> float:
     return _number(text, least_allowed=True)
 
 
+def _constant_or_formula(text: str) -> float | None:
+    return None if text == MCTX else _positive(text)
+
+
+def _switch(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError
+    return text == "1"
+
+
 _Option = tuple[Callable[[str], Any], str]
 _SIMS: _Option = (_count, f"a whole number from 1 to {MOST['sims']}")
 _CONSTANT: _Option = (_positive, f"a number above 0, at most {MOST_FLOAT:g}")
+_FORMULA: _Option = (
+    _constant_or_formula,
+    f"{_CONSTANT[1]}, or {MCTX} for its own formula",
+)
+_SOLVE: _Option = (_switch, "1 to prove outcomes or 0 not to")
 _TEMPERATURE: _Option = (_not_negative, f"a number from 0 to {MOST_FLOAT:g}")
 
 _WITHOUT_NET = ("random", "uct")
 
 _SEARCH_OPTIONS: dict[str, dict[str, _Option]] = {
-    "gumbel": {"sims": _SIMS},
-    "puct": {"sims": _SIMS, "c_puct": _CONSTANT, "temperature": _TEMPERATURE},
+    "gumbel": {"sims": _SIMS, "solve": _SOLVE},
+    "puct": {
+        "sims": _SIMS,
+        "c_puct": _FORMULA,
+        "temperature": _TEMPERATURE,
+        "solve": _SOLVE,
+    },
     "mctx-puct": {"sims": _SIMS, "temperature": _TEMPERATURE},
     "mctx-gumbel": {"sims": _SIMS},
 }

@@ -18,6 +18,9 @@ from jaxsearch.vector import random_actions
 
 TeachFn = Callable[[Any, jax.Array, Any], tuple[jax.Array, jax.Array]]
 
+STRONGEST: dict[str, Any] = {"c_puct": 1.5, "solve": True}
+"""Options of the search "puct" with which a net plays best, see docs/evaluate.md."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Player:
@@ -88,6 +91,7 @@ def search_player(
     search: str = "puct",
     c_puct: ArrayLike | None = None,
     temperature: float = 0.0,
+    solve: bool = False,
     name: str = "search",
 ) -> Player:
     """Plays what a search guided by the agent's net chooses, without noise.
@@ -102,6 +106,7 @@ def search_player(
         or one for each row of the batches that this player will see. None leaves the
         search its own formula.
       temperature: 0 plays the most visited move.
+      solve: see `noiseless_search`.
       name: for reports.
 
     Raises:
@@ -115,6 +120,7 @@ def search_player(
         search=search,
         num_simulations=num_simulations,
         temperature=temperature,
+        solve=solve,
     )
 
     def choose(params, key, states):

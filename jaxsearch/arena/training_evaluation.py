@@ -11,7 +11,7 @@ import numpy as np
 from jaxsearch.arena.elo import Ratings, fit_ratings, scored_match
 from jaxsearch.arena.match import MatchResult, play_match
 from jaxsearch.arena.openings import random_openings
-from jaxsearch.arena.players import raw_player, search_player
+from jaxsearch.arena.players import STRONGEST, raw_player, search_player
 from jaxsearch.arena.positions import GAMES, evaluate_positions
 from jaxsearch.learn.agent import Agent
 from jaxsearch.learn.config import RunConfig
@@ -60,7 +60,7 @@ class TrainingEvaluation:
             return
         self._key = jax.random.split(jax.random.key(agent.config.seed), 3)[2]
         simulations = agent.config.evaluate_simulations
-        self._searching = search_player(agent, num_simulations=simulations)
+        self._searching = search_player(agent, num_simulations=simulations, **STRONGEST)
         self._raw = raw_player(agent)
         self._opening_plies = _opening_plies(agent.env)
         self._sharding = jax.tree.leaves(first)[0].sharding

@@ -76,6 +76,7 @@ def test_move_without_ties_is_the_same_for_every_key(search):
         ({"search": "alpha"}, "unknown search 'alpha'"),
         ({"num_simulations": 0}, "at least 1 simulation, got 0"),
         ({"temperature": -1.0}, "temperature must be 0 or more"),
+        ({"search": "mctx-puct", "solve": True}, "solve is for puct and gumbel"),
         ({"search": "gumbel", "temperature": 1.0}, "takes no temperature"),
         ({"search": "mctx-gumbel", "temperature": 1.0}, "takes no temperature"),
     ],

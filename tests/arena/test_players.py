@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import envs
+from jaxsearch.arena.openings import random_openings
 from jaxsearch.arena.player_names import make_player, parse_player
 from jaxsearch.arena.players import (
     random_player,
@@ -77,9 +78,33 @@ def test_names_are_read():
     assert player.name == "uct:sims=20&c=0.5"
 
 
+def test_run_plays_by_default_with_proofs_and_a_constant():
+    agent = net_agent("connect_four")
+    key = jax.random.key(0)
+    states = random_openings(agent.env, count=256, num_plies=24, key=key).states
+
+    def moves(options):
+        name = parse_player(f"runs/c4?sims=24{options}")
+        return choices(make_player(name, agent.env, agent), states)[0]
+
+    usual = moves("")
+    np.testing.assert_array_equal(usual, moves("&solve=1&c_puct=1.5"))
+    for other in ("&solve=0", "&c_puct=mctx"):
+        assert (usual != moves(other)).any()
+
+
+def test_name_of_a_player_tells_its_options():
+    agent = net_agent("tic_tac_toe")
+    for text in ("runs/c4?search=puct&sims=64&solve=0&c_puct=mctx&temperature=0.5",):
+        assert make_player(parse_player(text), agent.env, agent).name == text
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("runs/c4?solve=2", "solve must be 1 to prove outcomes or 0 not to, got '2'"),
+        ("runs/c4?search=mctx-puct&solve=1", "mctx-puct has no option 'solve'"),
+        ("runs/c4?c_puct=mct", "at most 1e[+]30, or mctx for its own formula"),
         ("", "names no player"),
         ("uct:sims=0", "sims"),
         ("uct:sims=many", "sims"),
