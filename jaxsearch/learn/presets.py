@@ -19,7 +19,15 @@ _CPU, _GPU = "two CPU cores", "one GPU"
 PRESETS: dict[str, Preset] = {
     "tic_tac_toe": Preset(
         _CPU,
-        {"env": "tic_tac_toe", "net": "mlp", "width": 128, "depth": 2, "minutes": 1.0},
+        {
+            "env": "tic_tac_toe",
+            "net": "mlp",
+            "width": 128,
+            "games": 256,
+            "plies": 4,
+            "batch": 1024,
+            "iterations": 300,
+        },
     ),
     "connect_four": Preset(_CPU, {"env": "connect_four", "minutes": 10.0}),
     "othello_6x6": Preset(
