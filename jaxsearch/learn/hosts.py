@@ -176,8 +176,10 @@ def watched(remedy: str) -> Iterator[None]:
 @contextlib.contextmanager
 def first_alone() -> Iterator[None]:
     """Inside, the first process works, and the others wait at the end for it."""
-    yield
-    gather("")
+    try:
+        yield
+    finally:
+        gather("")
 
 
 def check_same(settings: Mapping[str, Any]) -> None:
