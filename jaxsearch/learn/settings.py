@@ -96,7 +96,7 @@ class Settings(LearnerSettings):
 
     search: str = "gumbel"
     """Search of self-play: gumbel, puct, or mctx-gumbel and mctx-puct to compare."""
-    simulations: int = 32
+    simulations: int = 16
     """Simulations of a full search, from which the net learns."""
     fast_simulations: int = 0
     """Simulations of the other searches, which only choose a move; 0 for full searches
