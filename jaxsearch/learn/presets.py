@@ -26,6 +26,8 @@ PRESETS: dict[str, Preset] = {
             "games": 256,
             "plies": 4,
             "batch": 1024,
+            "simulations": 32,
+            "opening_plies": 8,
             "iterations": 300,
         },
     ),
