@@ -86,9 +86,11 @@ class ReportPage:
     def _tiles(self) -> str:
         """What the run came to, in a few numbers."""
         last = self._metrics[-1]
+        seconds = last.get("seconds") or 0
+        unit, length = report_plots.time_unit(seconds)
         tiles = {
             "iterations": f"{last['iteration']:,}",
-            "of training": _duration(last.get("seconds")),
+            f"{unit} of training": f"{seconds / length:.3g}",
             "games": _number(last.get("games"), "{:,.0f}"),
             "positions": _number(last.get("positions"), "{:,.0f}"),
             "learning steps": _number(last.get("updates"), "{:,.0f}"),
@@ -279,13 +281,6 @@ def _table(
 
 def _number(value: float | None, style: str) -> str:
     return "" if value is None else style.format(value)
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    unit, length = report_plots.time_unit(seconds)
-    return f"{seconds / length:.3g} {unit}"
 
 
 def _shown(value: Any) -> str:
