@@ -99,7 +99,7 @@ class ReportPage:
             "policy divergence, nats": self._mean("policy_divergence", "{:.3f}"),
             "squared error of the value": self._mean("value", "{:.3f}"),
             "Elo": self._newest("elo", "{:+.0f}"),
-            "of solved outcomes kept": self._newest("accuracy", "{:.1%}"),
+            "of solved outcomes kept": self._newest("accuracy_search", "{:.1%}"),
         }
         return "\n".join(
             f'<div class="card tile"><b>{value}</b><span>{name}</span></div>'

@@ -71,7 +71,7 @@ PLOTS = (
     Plot(
         heading="Accuracy on solved positions",
         unit="% of outcomes kept",
-        figures={"accuracy": "accuracy"},
+        figures={"accuracy_raw": "net alone", "accuracy_search": "with a search"},
         measured_rarely=True,
         is_share=True,
     ),

@@ -36,7 +36,7 @@ _LEARNING = {
     "policy": ("policy_divergence", _LOSS),
     "value": ("value", _LOSS),
 }
-_STRENGTH = {"Elo": ("elo", "{:+.0f}"), "accuracy": ("accuracy", "{:.1%}")}
+_STRENGTH = {"Elo": ("elo", "{:+.0f}"), "accuracy": ("accuracy_search", "{:.1%}")}
 
 
 class TrainingProgress:

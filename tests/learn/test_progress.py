@@ -55,7 +55,7 @@ def test_bar_share_and_time_left_stand_above_the_figures():
 
 
 def test_panel_shows_means_of_the_last_iterations_and_the_newest_strength():
-    known = {"draws": 0.1, "loss": 3.0, "elo": 156.2, "accuracy": 0.785}
+    known = {"draws": 0.1, "loss": 3.0, "elo": 156.2, "accuracy_search": 0.785}
     text = "\n".join(shown(METRICS | known, METRICS, is_terminal=True, width=60)[-17:])
     for label, value in [
         *[("draws", "10%"), ("loss", "2.000"), ("games/s", "52.4")],
