@@ -185,9 +185,12 @@ def prepare(config: Config) -> tuple[RunFolder, Agent, Programs, str]:
         )
     with folder.naming_config() if config.resume else contextlib.nullcontext():
         agent = make_agent(config, copies=memory.COPIES)
-        programs = make_programs(config, agent.env, agent.net, agent.evaluate)
+        parts = config, agent.env, agent.net, agent.evaluate
+        programs = make_programs(*parts)
         held = memory.of_run(config, agent.env, programs, agent.net, agent.params)
         memory.check(held)
+        if any(part.on_host for part in held):
+            programs = make_programs(*parts, host_replay=True)
     return folder, agent, programs, memory.describe(held)
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import tyro
 
 import train
@@ -68,9 +67,9 @@ def measure_self_play(sizes: dict[str, Any], repeats: int) -> dict[str, Any]:
     config = train.Config(**sizes)
     agent = train.make_agent(config)
     programs = make_programs(config, agent.env, agent.net, agent.evaluate)
-    state, newest = programs.start(agent.params), jnp.int32(config.positions)
+    state = programs.start(agent.params)
     began = time.perf_counter()
-    play = programs.play.lower(agent.params, state, newest).compile()
+    play = programs.play.lower(agent.params, state).compile()
     compile_seconds = time.perf_counter() - began
 
     # The calls of the net that a call of `play` makes, on the same boards.
@@ -80,8 +79,8 @@ def measure_self_play(sizes: dict[str, Any], repeats: int) -> dict[str, Any]:
 
     def play_on():
         nonlocal state  # given away to `play`
-        state, drawable, _ = play(agent.params, state, newest)
-        return drawable.count
+        state, *played = play(agent.params, state)
+        return played
 
     def evaluate():
         told = [net(agent.params, observations).value for _ in range(calls)]

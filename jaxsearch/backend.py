@@ -9,6 +9,7 @@ import os
 import platform as host
 import sys
 import warnings
+from typing import Any
 
 PLATFORMS = ("auto", "cpu", "gpu", "tpu")
 
@@ -113,8 +114,30 @@ def device_bytes() -> int:
 
     stats = [device.memory_stats() or {} for device in jax.local_devices()]
     limits = [each["bytes_limit"] for each in stats if "bytes_limit" in each]
-    host = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return (sum(limits) or host) * jax.process_count()
+    return (sum(limits) or host_bytes()) * jax.process_count()
+
+
+def host_bytes() -> int:
+    """The memory of this machine, without that of accelerators."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def host_device() -> Any:
+    """JAX's device for the memory of the host, beside whatever accelerator.
+
+    Raises:
+      ValueError: JAX was told to leave out the CPU.
+    """
+    import jax
+
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except _ABSENT:
+        present = os.environ.get("JAX_PLATFORMS")
+        raise ValueError(
+            "nothing can be kept in the host's memory, since JAX leaves out the CPU: "
+            f"add cpu to JAX_PLATFORMS (now {present})"
+        ) from None
 
 
 def _backend_started() -> bool:

@@ -35,9 +35,11 @@ def last_state(run):
     """The parts of a run's newest checkpoint, apart from the time that it took."""
     agent = train.make_agent(RunFolder(run).read_config(train.Config))
     programs = make_programs(agent.config, agent.env, agent.net, agent.evaluate)
-    state = programs.start(agent.params)
+    state, replay = programs.start(agent.params), programs.start_replay(agent.params)
     with Checkpoints(run / "checkpoints", agent.config.lasting()) as checkpoints:
-        step, parts, damaged = checkpoints.load_newest(agent=agent.params, state=state)
+        step, parts, damaged = checkpoints.load_newest(
+            agent=agent.params, state=state, replay=replay
+        )
     assert not damaged
     seconds = parts["state"].seconds
     leaves = [

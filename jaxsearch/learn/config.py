@@ -22,8 +22,8 @@ class AgentConfig(LearnerSettings):
     resume: bool = False
     """Go on with the run in the folder, with its own configuration: of the other flags
     only the length, --save-every, --keep-last, --keep-every, --sample-every,
-    --tensorboard, --evaluate, --device, --devices and --learning-rate may be given
-    anew; they are kept, too."""
+    --tensorboard, --evaluate, --device, --devices, --replay-memory and
+    --learning-rate may be given anew; they are kept, too."""
     minutes: float | None = None
     """Length of the whole run, resumed or not, in minutes of training; 5 by default."""
     iterations: int | None = None
@@ -221,5 +221,5 @@ _RESUMABLE = (
     *OF_COMMAND,
     *("minutes", "iterations", "save_every", "keep_last", "keep_every"),
     *("sample_every", "tensorboard", "evaluate"),
-    *("device", "devices", "learning_rate"),
+    *("device", "devices", "replay_memory", "learning_rate"),
 )

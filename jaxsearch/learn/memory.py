@@ -24,6 +24,7 @@ class Held(NamedTuple):
     what: str
     num_bytes: int
     remedy: str  # what to lower
+    on_host: bool = False  # in the memory of the host, beside that of the devices
 
 
 def of_net(make: Callable[[int], Any], depth: int, copies: int) -> Held:
@@ -38,21 +39,30 @@ def of_net(make: Callable[[int], Any], depth: int, copies: int) -> Held:
 def of_run(
     settings: RunConfig, env: Any, programs: Programs, net: NetFn, params: Any
 ) -> list[Held]:
-    """The parts of a run that grow with its settings."""
+    """The parts of a run that grow with its settings.
+
+    The replay is on the host if it has to be, or else would not fit beside the rest.
+    """
     try:
         state = jax.eval_shape(programs.start, params)
+        replay = jax.eval_shape(programs.start_replay, params)
         trees = jax.eval_shape(programs.search_trees, params, state)
     except TreeTooLargeError as error:
         raise ValueError(f"{error}; lower --games or --simulations") from None
     rows = max(settings.batch, settings.games)
     copies = COPIES + (EVALUATION_COPIES if settings.evaluate_every else 0)
-    return [
+    rest = [
         _of_params(_size(params) * copies),
-        Held("the replay", _size(state.replay), "--positions, --games or --plies"),
         Held("the games", _size(state.games), "--games"),
         Held("the search trees", _size(trees), "--games or --simulations"),
         of_layer(env, net, params, rows, "--batch, --games or --width"),
     ]
+    kept = Held("the replay", _size(replay), "--positions, --games or --plies")
+    room = backend.device_bytes() - _total(rest)
+    may_move = settings.replay_memory == "auto" and jax.process_count() == 1
+    too_large = may_move and 0 <= room < kept.num_bytes
+    on_host = settings.replay_memory == "host" or too_large
+    return [*rest, kept._replace(on_host=on_host)]
 
 
 def of_layer(env: Any, net: NetFn, params: Any, rows: int, remedy: str) -> Held:
@@ -69,23 +79,39 @@ def _of_params(num_bytes: int) -> Held:
 
 
 def check(parts: list[Held]) -> None:
-    """Raises ValueError if the devices cannot hold all parts at once."""
-    total, present = sum(part.num_bytes for part in parts), backend.device_bytes()
-    if total > present:
-        largest = max(parts, key=lambda part: part.num_bytes)
-        raise ValueError(
-            f"this takes {total / 1e9:,.1f} GB of memory, {largest.what} alone "
-            f"{largest.num_bytes / 1e9:,.1f}, and there are {present / 1e9:,.1f} GB: "
-            f"lower {largest.remedy}"
-        )
+    """Raises ValueError if devices or host cannot hold all their parts at once."""
+    for _, held, present in _memories(parts):
+        if (total := _total(held)) > present:
+            largest = max(held, key=lambda part: part.num_bytes)
+            raise ValueError(
+                f"this takes {total / 1e9:,.1f} GB of memory, {largest.what} alone "
+                f"{largest.num_bytes / 1e9:,.1f}, and there are {present / 1e9:,.1f} "
+                f"GB: lower {largest.remedy}"
+            )
 
 
 def describe(parts: list[Held]) -> str:
     """One line: what a run takes of the memory that there is, largest part first."""
-    total = sum(part.num_bytes for part in parts)
-    ordered = sorted(parts, key=lambda part: -part.num_bytes)
-    held = ", ".join(f"{part.what} {_amount(part.num_bytes)}" for part in ordered)
-    return f"memory: {_amount(total)} of {_amount(backend.device_bytes())}: {held}"
+    told = []
+    for where, held, present in _memories(parts):
+        held = sorted(held, key=lambda part: -part.num_bytes)
+        each = ", ".join(f"{part.what} {_amount(part.num_bytes)}" for part in held)
+        told.append(f"{where}: {_amount(_total(held))} of {_amount(present)}: {each}")
+    return "; ".join(told)
+
+
+def _memories(parts: list[Held]) -> list[tuple[str, list[Held], int]]:
+    """What each memory is called, has to hold, and can; one alone with CPU devices."""
+    of_devices, of_host = backend.device_bytes(), backend.host_bytes()
+    kept = [part for part in parts if part.on_host]
+    if not kept or of_devices == of_host:
+        return [("memory", parts, of_devices)]
+    rest = [part for part in parts if not part.on_host]
+    return [("memory", rest, of_devices), ("of the host", kept, of_host)]
+
+
+def _total(parts: list[Held]) -> int:
+    return sum(part.num_bytes for part in parts)
 
 
 def _amount(num_bytes: int) -> str:

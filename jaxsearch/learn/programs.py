@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jax.sharding import NamedSharding
+from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from jaxsearch import backend
 from jaxsearch.learn import learner, replay, self_play
 from jaxsearch.learn.learner import NetFn
 from jaxsearch.learn.packing import Packing
@@ -23,13 +24,15 @@ from jaxsearch.search.two_player import EvaluateFn
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingState:
-    """All that a run needs to go on, apart from the averaged parameters."""
+    """What a run needs to go on beside averaged parameters and replay.
+
+    It needs no key: what is drawn depends on the seed, the iteration, and the number of
+    the learning step.
+    """
 
     params: Any
     opt_state: optax.OptState
-    replay: replay.Replay
     games: self_play.Games  # [B], that are being played
-    key: jax.Array
     iteration: jax.Array  # [] int32
     updates: jax.Array  # [] int32: learning steps taken
     finished: jax.Array  # [] int32: games finished
@@ -52,28 +55,45 @@ class Programs(NamedTuple):
     """The compiled parts of a run; `average` are the averaged parameters.
 
     start(params) -> state
-    play(average, state, window) -> (state, drawable, counts): moves in all games
-    learn(average, state, drawable, learning_rate_scale) -> (average, state, losses)
-    next_batch(average, state, drawable) -> what the next learning step learns from
+    start_replay(params) -> replay, without positions; only shapes are looked at
+    play(average, state) -> (state, plies, counts): moves in all games
+    insert(replay, plies, window) -> (replay, drawable)
+    draw(replay, drawable, updates) -> drawn, for the learning step after so many
+    batch(average, state, drawn) -> what that step learns from
+    learn(average, state, drawn, learning_rate_scale) -> (average, state, losses)
     search_trees(params, state) -> the trees of a move in all games, for their size
     evaluate(average, state) -> what the net says of all games, for its time
 
-    play consumes the state, learn the average and the state. `window` is the number of
-    positions, the newest, that are learned from. A learning step that gives infinities
-    or NaN clears `state.finite`; it and all that follow leave average, key and count
-    of updates as they are, so that `next_batch` gives the batch of that step again.
+    play consumes the state, insert the replay, learn the average and the state.
+    `window` is the number of positions, the newest, that are learned from. The replay
+    may be on other devices than the rest: `plies` and `drawn` go there and back as
+    `plies_sharding` and `drawn_sharding` say.
+
+    A learning step that gives infinities or NaN clears `state.finite`; it and all that
+    follow leave average and count of updates as they are, so that `draw` and `batch`
+    give what that step learned from.
     """
 
     start: Any
+    start_replay: Any
     play: Any
+    insert: Any
+    draw: Any
+    batch: Any
     learn: Any
-    next_batch: Any
     search_trees: Any
     evaluate: Any
+    plies_sharding: NamedSharding
+    drawn_sharding: NamedSharding
 
 
 def make_programs(
-    settings: Settings, env: Any, net: NetFn, evaluate: EvaluateFn
+    settings: Settings,
+    env: Any,
+    net: NetFn,
+    evaluate: EvaluateFn,
+    *,
+    host_replay: bool = False,
 ) -> Programs:
     """The programs of a run.
 
@@ -81,7 +101,17 @@ def make_programs(
       env: the game.
       net: `(params, observations [B, ...]) -> Prediction`.
       evaluate: the same for states, as `two_player_model` takes it.
+      host_replay: whether the replay is in the memory of the host, and its programs run
+        there.
+
+    Raises:
+      ValueError: the replay is to be there, and JAX has no CPU or several processes.
     """
+    if host_replay and jax.process_count() > 1:
+        raise ValueError(
+            "--replay-memory host is for a run in one process: leave it out, and lower "
+            "--positions if memory is short"
+        )
     settings = settings.on_devices(len(jax.devices()))
     model = two_player_model(env, evaluate)
     searches = make_searches(settings)
@@ -94,27 +124,32 @@ def make_programs(
 
     devices = jax.devices()[: settings.devices]
     # Each device plays its own games and waits for no other inside a search.
-    mesh = jax.make_mesh(
-        (len(devices),),
-        ("games",),
-        axis_types=(jax.sharding.AxisType.Auto,),
-        devices=devices,
-    )
+    mesh = _mesh(devices)
+    replay_mesh = _mesh([backend.host_device()]) if host_replay else mesh
     by_game, by_ply_and_game, everywhere = P("games"), P(None, "games"), P()
 
-    def place(tree, spec):
+    def place(tree, spec, mesh=mesh):
         return jax.lax.with_sharding_constraint(tree, NamedSharding(mesh, spec))
 
     def placed(state: TrainingState) -> TrainingState:
-        """The state with its games and their plies spread over the devices."""
-        kept = state.replay
+        """The state with its games spread over the devices."""
         return dataclasses.replace(
-            place(state, everywhere),
-            replay=dataclasses.replace(
-                place(kept, everywhere), plies=place(kept.plies, by_ply_and_game)
-            ),
-            games=place(state.games, by_game),
+            place(state, everywhere), games=place(state.games, by_game)
         )
+
+    def placed_replay(kept: replay.Replay) -> replay.Replay:
+        return dataclasses.replace(
+            place(kept, everywhere, replay_mesh),
+            plies=place(kept.plies, by_ply_and_game, replay_mesh),
+        )
+
+    def run_keys():
+        """Of the rows of games, of which searches are full, of the learning steps."""
+        return jax.random.split(jax.random.key(settings.seed), 3)
+
+    def step_keys(updates):
+        """Of a learning step: what it draws, searches again, and turns."""
+        return jax.random.split(jax.random.fold_in(run_keys()[2], updates), 3)
 
     @functools.partial(
         jax.shard_map,
@@ -137,23 +172,20 @@ def make_programs(
         )
         return games, plies, jax.lax.psum(counts, "games")
 
-    @jax.jit
-    def start(params) -> TrainingState:
-        key, rows_key = jax.random.split(jax.random.key(settings.seed))
-        games = self_play.start_games(
+    def start_games():
+        return self_play.start_games(
             env,
-            jax.random.split(rows_key, settings.games),
+            jax.random.split(run_keys()[0], settings.games),
             opening_plies=settings.opening_plies,
             play_on_share=resignation.play_on_share if resignation else 0.0,
         )
-        full = jnp.ones(settings.plies, bool)
-        plies = jax.eval_shape(play_games, params, games, full)[1]
+
+    @jax.jit
+    def start(params) -> TrainingState:
         state = TrainingState(
             params=params,
             opt_state=optimizer.init(params),
-            replay=replay.empty_replay(plies, settings.positions, settings.plies),
-            games=games,
-            key=key,
+            games=start_games(),
             iteration=jnp.int32(0),
             updates=jnp.int32(0),
             finished=jnp.int32(0),
@@ -163,41 +195,60 @@ def make_programs(
         )
         return placed(state)
 
+    def start_replay(params) -> replay.Replay:
+        full = jnp.ones(settings.plies, bool)
+        plies = jax.eval_shape(play_games, params, jax.eval_shape(start_games), full)[1]
+
+        @jax.jit
+        def empty():
+            return placed_replay(
+                replay.empty_replay(plies, settings.positions, settings.plies)
+            )
+
+        return empty()
+
     @functools.partial(jax.jit, donate_argnames="state")
-    def play(average, state: TrainingState, window):
-        key, full_key = jax.random.split(state.key)
+    def play(average, state: TrainingState):
+        full_key = jax.random.fold_in(run_keys()[1], state.iteration)
         share = settings.full_share if settings.fast_simulations else 1.0
         full = jax.random.uniform(full_key, (settings.plies,)) < share
         games, plies, counts = play_games(average, state.games, full)
         state = dataclasses.replace(
             state,
-            replay=replay.insert(state.replay, plies),
             games=games,
-            key=key,
             iteration=state.iteration + 1,
             finished=state.finished + counts.games,
             learnable=state.learnable + counts.full_searches,
         )
-        found = replay.returns(state.replay, bootstrap_plies=settings.bootstrap_plies)
+        return placed(state), plies, counts
+
+    @functools.partial(jax.jit, donate_argnames="kept")
+    def insert(kept: replay.Replay, plies: replay.Plies, window):
+        kept = replay.insert(kept, plies)
+        found = replay.returns(kept, bootstrap_plies=settings.bootstrap_plies)
         rows = -(-window // settings.games)
-        weights = replay.weights(state.replay, found, rows, settings.surprise_share)
+        weights = replay.weights(kept, found, rows, settings.surprise_share)
         drawable = Drawable(
             found=found, weights=weights, count=jnp.sum(weights > 0, dtype=jnp.int32)
         )
-        return placed(state), place(drawable, everywhere), counts
+        return placed_replay(kept), place(drawable, everywhere, replay_mesh)
 
-    def draw_batch(average, key, state: TrainingState, drawable: Drawable):
-        """The positions of a learning step, some of them searched again."""
-        sample_key, search_key, symmetry_key = jax.random.split(key, 3)
-        plies, outcome = replay.sample(
-            sample_key,
-            state.replay,
+    @jax.jit
+    def draw(kept: replay.Replay, drawable: Drawable, updates) -> replay.Drawn:
+        drawn = replay.sample(
+            step_keys(updates)[0],
+            kept,
             drawable.found,
             drawable.weights,
             settings.batch,
             most_of_game=settings.most_of_game,
         )
-        states = jax.vmap(packing.unpack)(plies.position)
+        return place(drawn, by_game, replay_mesh)
+
+    def make_batch(average, state: TrainingState, drawn: replay.Drawn):
+        """The positions of a learning step, some of them searched again."""
+        _, search_key, symmetry_key = step_keys(state.updates)
+        plies, states = drawn.plies, jax.vmap(packing.unpack)(drawn.plies.position)
         policy_target, search_value = plies.policy_target, plies.course.search_value
         if count := settings.reanalysed:
             some = jax.tree.map(lambda x: x[:count], states)
@@ -210,22 +261,20 @@ def make_programs(
             observation=jax.vmap(env.observe)(states),
             legal_action_mask=states.legal_action_mask,
             policy_target=policy_target,
-            outcome=outcome,
+            outcome=drawn.outcome,
             search_value=search_value,
         )
         return learner.augment(symmetry_key, place(batch, by_game), env.symmetries)
 
     @jax.jit
-    def next_batch(average, state: TrainingState, drawable: Drawable):
-        batch_key = jax.random.split(state.key)[1]
-        return place(draw_batch(average, batch_key, state, drawable), everywhere)
+    def batch(average, state: TrainingState, drawn: replay.Drawn):
+        return place(make_batch(average, state, drawn), everywhere)
 
     # One step a call: on the CPU the gradient of a convolution is about a hundred
     # times slower inside a loop of XLA's than outside.
     @functools.partial(jax.jit, donate_argnames=("average", "state"))
-    def learn(average, state: TrainingState, drawable: Drawable, learning_rate_scale):
-        key, batch_key = jax.random.split(state.key)
-        batch = draw_batch(average, batch_key, state, drawable)
+    def learn(average, state: TrainingState, drawn, learning_rate_scale):
+        batch = make_batch(average, state, drawn)
 
         def loss_fn(params):
             return learner.losses(
@@ -251,7 +300,6 @@ def make_programs(
             state,
             params=params,
             opt_state=opt_state,
-            key=jnp.where(finite, key, state.key),
             updates=state.updates + finite,
             finite=finite,
         )
@@ -272,7 +320,24 @@ def make_programs(
     def evaluate_all(average, state: TrainingState):
         return evaluate_games(average, state.games)
 
-    return Programs(start, play, learn, next_batch, search_trees, evaluate_all)
+    return Programs(
+        start=start,
+        start_replay=start_replay,
+        play=play,
+        insert=insert,
+        draw=draw,
+        batch=batch,
+        learn=learn,
+        search_trees=search_trees,
+        evaluate=evaluate_all,
+        plies_sharding=NamedSharding(replay_mesh, by_ply_and_game),
+        drawn_sharding=NamedSharding(mesh, by_game),
+    )
+
+
+def _mesh(devices: list[Any]) -> Mesh:
+    auto = (jax.sharding.AxisType.Auto,)
+    return jax.make_mesh((len(devices),), ("games",), axis_types=auto, devices=devices)
 
 
 def make_optimizer(settings: LearnerSettings) -> optax.GradientTransformation:

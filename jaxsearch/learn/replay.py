@@ -1,4 +1,4 @@
-"""The replay window, on the device: the last plies of every row of games.
+"""The replay window: the last plies of every row of games.
 
 Letters in the shapes: L plies kept, B games side by side, T plies of one insertion,
 A actions, S positions of a sample. Time runs along the first axis, so that the plies of
@@ -35,6 +35,15 @@ class Replay:
     plies: Plies
     cursor: jax.Array  # [] int32, from 0 to L - 1
     filled: jax.Array  # [] int32, rows written so far, at most L
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawn:
+    """Plies drawn for a learning step."""
+
+    plies: Plies  # [S, ...]
+    outcome: jax.Array  # [S] float32: the return of each, from its mover's view
 
 
 def empty_replay(example: Plies, capacity: int, plies_per_insertion: int) -> Replay:
@@ -114,11 +123,11 @@ def sample(
     batch_size: int,
     *,
     most_of_game: int = 0,
-) -> tuple[Plies, jax.Array]:
-    """Draws plies with replacement, in proportion to their weights.
+) -> Drawn:
+    """Draws plies [S] with replacement, in proportion to their weights.
 
-    Returns the plies [S, ...] and their returns [S]. If all weights are 0 the draw is
-    of anything: check that before. The key is consumed.
+    If all weights are 0 the draw is of anything: check that before. The key is
+    consumed.
 
     Args:
       weights: [L, B].
@@ -137,7 +146,7 @@ def sample(
         first = jnp.argsort(among >= most_of_game, stable=True)[:batch_size]
         row, column = row[first], column[first]
     plies = jax.tree.map(lambda x: x[row, column], replay.plies)
-    return plies, found.value[row, column]
+    return Drawn(plies=plies, outcome=found.value[row, column])
 
 
 def _age(replay: Replay) -> jax.Array:

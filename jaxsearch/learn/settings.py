@@ -138,6 +138,9 @@ class Settings(LearnerSettings):
 
     positions: int = 60_000
     """Positions that the replay holds."""
+    replay_memory: Literal["auto", "device", "host"] = "auto"
+    """Where the replay is kept; auto takes the host's memory if the device has no room
+    for it."""
     first_positions: int = 0
     """Window of positions at the start, which grows with all that were played to
     --positions, as KataGo's; 0 for the whole replay from the start."""

@@ -10,8 +10,10 @@ import numpy as np
 
 from jaxsearch.learn import hosts, schedules
 from jaxsearch.learn.config import RunConfig
+from jaxsearch.learn.learner import Batch
 from jaxsearch.learn.metrics import Took, measure
-from jaxsearch.learn.programs import Programs, TrainingState
+from jaxsearch.learn.programs import Drawable, Programs, TrainingState
+from jaxsearch.learn.replay import Drawn, Replay
 
 
 class NotFiniteError(FloatingPointError):
@@ -46,11 +48,13 @@ class Trainer:
 
     Attributes:
       average: the averaged parameters, which are kept and, without a gate, play.
+      replay: the positions to learn from.
       state: everything else that a run needs to go on.
       evaluation: what measures the net between iterations, or None.
     """
 
     average: Any
+    replay: Replay
     state: TrainingState
     evaluation: Evaluation | None = None
 
@@ -58,6 +62,7 @@ class Trainer:
         self._config = config
         self._programs = programs
         self.state = jax.block_until_ready(programs.start(jax.device_get(params)))
+        self.replay = jax.block_until_ready(programs.start_replay(params))
         self.average = jax.tree.map(jnp.copy, self.state.params)
 
     @property
@@ -68,10 +73,12 @@ class Trainer:
         the name "notes", as JSON takes it.
         """
         more = self.evaluation.parts if self.evaluation else {}
-        return {"agent": self.average, "state": self.state} | more
+        parts = {"agent": self.average, "state": self.state, "replay": self.replay}
+        return parts | more
 
     def restore(self, parts: dict[str, Any]) -> None:
         self.average, self.state = parts["agent"], parts["state"]
+        self.replay = parts["replay"]
         if self.evaluation:
             self.evaluation.restore(parts)
 
@@ -86,13 +93,19 @@ class Trainer:
 
     def compile(self) -> None:
         """Compiles the programs, once for the whole run."""
-        scale, newest = np.float32(1), np.int32(self._config.positions)
-        state, average = self.state, self.average
-        drawable = jax.eval_shape(self._programs.play, average, state, newest)[1]
-        self._play = self._programs.play.lower(average, state, newest).compile()
-        self._learn = self._programs.learn.lower(
-            average, state, drawable, scale
-        ).compile()
+        programs, state, average = self._programs, self.state, self.average
+        number, scale = np.int32(0), np.float32(1)
+        play = programs.play.lower(average, state)
+        plies = _placed(play.out_info[1], programs.plies_sharding)
+        insert = programs.insert.lower(self.replay, plies, number)
+        self._play, self._insert = play.compile(), insert.compile()
+        drawable = jax.tree.map(
+            _placed, insert.out_info[1], self._insert.output_shardings[1]
+        )
+        draw = programs.draw.lower(self.replay, drawable, number)
+        drawn = _placed(draw.out_info, programs.drawn_sharding)
+        self._draw = draw.compile()
+        self._learn = programs.learn.lower(average, state, drawn, scale).compile()
         self._net_seconds = self._time_net()
 
     def _time_net(self, repeats: int = 5) -> float:
@@ -113,36 +126,65 @@ class Trainer:
         """
         config, state, average = self._config, self.state, self.average
         began, share = time.monotonic(), self.share_done
-        newest = np.int32(schedules.window(config, self.iteration + 1))
+        window = np.int32(schedules.window(config, self.iteration + 1))
         player = self.evaluation.player if self.evaluation else None
         player = average if player is None else player
-        state, drawable, counts = self._play(player, state, newest)
+        state, plies, counts = self._play(player, state)
+        plies = _moved(plies, self._programs.plies_sharding)
+        replay, drawable = self._insert(self.replay, plies, window)
         losses, scale = None, np.float32(0)
         count = int(drawable.count)  # waits for the device
         played = time.monotonic()
         if count >= config.batch:
             done, learnable = int(state.updates), int(state.learnable)
             scale = np.float32(schedules.learning_rate_scale(config, share, done))
-            for _ in range(schedules.updates_due(config, learnable, done)):
-                average, state, losses = self._learn(average, state, drawable, scale)
+            due = schedules.updates_due(config, learnable, done)
+            for number in range(done, done + due):
+                drawn = self._drawn(replay, drawable, number)
+                average, state, losses = self._learn(average, state, drawn, scale)
         jax.block_until_ready(average)
         if not state.finite:
-            raise NotFiniteError(self._bad_batch(average, state, drawable, scale))
+            drawn = self._drawn(replay, drawable, int(state.updates))
+            batch = self._programs.batch(average, state, drawn)
+            raise NotFiniteError(_arrays(batch, state, config.learning_rate * scale))
         learned = time.monotonic()
         spent = hosts.of_first(learned - began)
         state = dataclasses.replace(state, seconds=state.seconds + spent)
         took = Took(play=played - began, learn=learned - played, net=self._net_seconds)
-        self.average, self.state = average, state
+        self.average, self.replay, self.state = average, replay, state
         figures = measure(config, state, counts, losses, took)
         if self.evaluation:
             figures |= self.evaluation.measure(self.iteration, average)
         return figures
 
-    def _bad_batch(self, average, state, drawable, scale) -> dict[str, np.ndarray]:
-        batch = self._programs.next_batch(average, state, drawable)
-        return {
-            **{k: hosts.whole(v) for k, v in vars(batch).items() if v is not None},
-            "iteration": np.asarray(state.iteration),
-            "update": np.asarray(state.updates) + 1,
-            "learning_rate": np.float32(self._config.learning_rate) * scale,
-        }
+    def _drawn(self, replay: Replay, drawable: Drawable, updates: int) -> Drawn:
+        drawn = self._draw(replay, drawable, np.int32(updates))
+        return _moved(drawn, self._programs.drawn_sharding)
+
+
+def _moved(tree: Any, sharding: Any) -> Any:
+    """The arrays where the sharding wants them; as they are if they are there."""
+
+    def moved(x):
+        there = x.sharding.is_equivalent_to(sharding, x.ndim)
+        return x if there else jax.device_put(x, sharding)
+
+    return jax.tree.map(moved, tree)
+
+
+def _placed(shapes: Any, sharding: Any) -> Any:
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), shapes
+    )
+
+
+def _arrays(
+    batch: Batch, state: TrainingState, learning_rate: Any
+) -> dict[str, np.ndarray]:
+    """What `NotFiniteError` holds, of the learning step after those of the state."""
+    return {
+        **{name: hosts.whole(value) for name, value in vars(batch).items()},
+        "iteration": np.asarray(state.iteration),
+        "update": np.asarray(state.updates) + 1,
+        "learning_rate": np.asarray(learning_rate, np.float32),
+    }

@@ -76,15 +76,44 @@ def test_memory_of_a_run_is_told_before_it_starts(tmp_path, monkeypatch):
     total, _, parts = line.partition(" of 16.0 GB: ")
     assert re.fullmatch(r"memory: \d+\.\d [MG]B", total)
     held = dict(re.findall(r"([a-z ]+) ([\d.]+ [kMG]B)", parts))
-    state = programs.start(agent.params)
+    state, replay = programs.start(agent.params), programs.start_replay(agent.params)
 
     def size(*trees):
         return sum(leaf.nbytes for tree in trees for leaf in jax.tree.leaves(tree))
 
-    assert held["the replay"] == f"{size(state.replay) / 1e6:.1f} MB"
+    assert held["the replay"] == f"{size(replay) / 1e6:.1f} MB"
     assert held[" the games"] == f"{size(state.games) / 1e3:.1f} kB"
     assert held[" the parameters"] == f"{size(*6 * [agent.params]) / 1e3:.1f} kB"
     assert not folder.path.exists()
+
+
+# The devices have 16 MB and the host 32; 100,000 positions take 10.
+@pytest.mark.parametrize(
+    ("where", "positions", "told"),
+    [
+        ("auto", 100_000, r"memory: 11\.\d MB of 16\.0 MB: the replay 10\.2 MB, .*"),
+        ("host", 100_000, r"memory: .*; of the host: 10\.2 MB of 32\.0 MB: the replay"),
+        (
+            "auto",
+            250_000,
+            r"memory: .*; of the host: 25\.\d MB of 32\.0 MB: .*",
+        ),
+        ("device", 250_000, "lower --positions, --games or --plies"),
+        ("auto", 400_000, "lower --positions, --games or --plies"),
+    ],
+)
+def test_replay_that_devices_cannot_hold_goes_to_the_host(
+    tmp_path, monkeypatch, where, positions, told
+):
+    monkeypatch.setattr(backend, "device_bytes", lambda: 16 * 10**6)
+    monkeypatch.setattr(backend, "host_bytes", lambda: 32 * 10**6)
+    flags = [*NIM, "--run", str(tmp_path), "--positions", str(positions)]
+    flags += ["--replay-memory", where]
+    if told.startswith("lower"):
+        with pytest.raises(ValueError, match=told):
+            train.prepare(train.parse(flags))
+    else:
+        assert re.match(told, train.prepare(train.parse(flags))[-1])
 
 
 def test_memory_of_the_devices_is_added_up(monkeypatch):

@@ -29,8 +29,8 @@ def drawn_positions(window, count, *, seed=0, newest=ALL, surprise_share=0.0, **
     found = replay.returns(window)
     weights = replay.weights(window, found, newest, surprise_share)
     key = jax.random.key(seed)
-    plies, values = replay.sample(key, window, found, weights, count, **more)
-    return np.asarray(plies.position), values
+    drawn = replay.sample(key, window, found, weights, count, **more)
+    return np.asarray(drawn.plies.position), drawn.outcome
 
 
 def test_ring_keeps_the_newest_rows_and_their_returns():
