@@ -84,6 +84,13 @@ def make_agent(config: ConfigT, *, copies: int = 2) -> Agent[ConfigT]:
     """
     env = envs.make_in_turn(config.env, **read_options(config.env_options))
 
+    if config.auxiliary_heads and not hasattr(env, "auxiliary_targets"):
+        raise ValueError(
+            f"--auxiliary-weight: {env.id} tells nothing of a final board but the "
+            "result; leave the flag out, or take a game that does, such as go_9x9"
+        )
+    more = {"auxiliary_heads": True} if config.auxiliary_heads else {}
+
     def make_net(depth):
         return nets.make(
             config.net,
@@ -93,6 +100,7 @@ def make_agent(config: ConfigT, *, copies: int = 2) -> Agent[ConfigT]:
             depth=depth,
             dtype=config.dtype,
             value_head=config.value_head,
+            **more,
             rngs=nnx.Rngs(jax.random.key(config.seed)),
         )
 

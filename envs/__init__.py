@@ -3,7 +3,7 @@
 from envs.check import check_env
 from envs.chess import Chess, ChessState, GardnerChess
 from envs.connect_four import ConnectFour, ConnectFourState
-from envs.env import Env, State, Symmetries, win_rewards
+from envs.env import AuxiliaryTargets, Env, State, Symmetries, win_rewards
 from envs.game import Game, GameState
 from envs.go import Go, GoState
 from envs.gomoku import Gomoku, GomokuState
@@ -23,6 +23,7 @@ from envs.tron import Tron, TronState
 from envs.ultimate_tic_tac_toe import UltimateTicTacToe, UltimateTicTacToeState
 
 __all__ = [
+    "AuxiliaryTargets",
     "Chess",
     "ChessState",
     "ConnectFour",

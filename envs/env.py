@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 
 from envs.game import Game, GameState, Symmetries, is_legal, settle
 
-__all__ = ["Env", "State", "Symmetries", "win_rewards"]
+__all__ = ["AuxiliaryTargets", "Env", "State", "Symmetries", "win_rewards"]
 
 
 @jax.tree_util.register_dataclass
@@ -28,6 +28,15 @@ class State(GameState):
     """
 
     current_player: jax.Array  # int32: the player to move
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class AuxiliaryTargets:
+    """What a final board tells beside the result, all in the view of player 0."""
+
+    ownership: jax.Array  # [*board] int8: 1 mine, -1 the opponent's, 0 nobody's
+    score: jax.Array  # float32: my points less the opponent's
 
 
 StateT = TypeVar("StateT", bound=State)

@@ -44,7 +44,7 @@ class MLP(Net):
         self.policy_out = dense(width, self.num_actions, output_init)
         self.value_out = dense(width, self.num_value_outputs, output_init)
 
-    def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def evaluate(self, x: jax.Array) -> tuple[jax.Array, ...]:
         x = self.first(flat(x))
         for layer in self.layers:
             y = layer(nnx.relu(x))

@@ -28,6 +28,10 @@ class Prediction:
     prior_logits: jax.Array  # [B, A] float32, unmasked
     value: jax.Array  # [B] float32 in [-1, 1]: expected result for the player to move
     outcome_logits: jax.Array | None  # [B, 3] float32: win, draw, loss; of head "wdl"
+    # Of auxiliary heads: log-odds that a cell ends as the mover's, [B, *board] float32,
+    # and by how many points the mover wins, [B] float32.
+    ownership_logits: jax.Array | None = None
+    score: jax.Array | None = None
 
 
 class Net(nnx.Module):
@@ -85,23 +89,29 @@ class Net(nnx.Module):
                 f"observations have shape {observations.shape}, but this net was made "
                 f"for [{expected}]: pass a batch of observations of its own game"
             )
-        prior_logits, value = self.evaluate(observations.astype(self.dtype))
-        prior_logits, value = (x.astype(jnp.float32) for x in (prior_logits, value))
+        outputs = self.evaluate(observations.astype(self.dtype))
+        prior_logits, value, *rest = (x.astype(jnp.float32) for x in outputs)
+        ownership_logits, score = rest or (None, None)
+        outcome_logits = None
         if self.num_value_outputs == 1:
-            return Prediction(
-                prior_logits=prior_logits,
-                value=jnp.tanh(value[:, 0]),
-                outcome_logits=None,
-            )
-        win, _, loss = jnp.unstack(jax.nn.softmax(value, axis=-1), axis=-1)
+            value = jnp.tanh(value[:, 0])
+        else:
+            outcome_logits = value
+            win, _, loss = jnp.unstack(jax.nn.softmax(value, axis=-1), axis=-1)
+            value = win - loss
         return Prediction(
-            prior_logits=prior_logits, value=win - loss, outcome_logits=value
+            prior_logits=prior_logits,
+            value=value,
+            outcome_logits=outcome_logits,
+            ownership_logits=ownership_logits,
+            score=score,
         )
 
     @abc.abstractmethod
-    def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def evaluate(self, x: jax.Array) -> tuple[jax.Array, ...]:
         """Maps x [B, *observation_shape] to prior_logits [B, A] and the outputs of the
-        value head [B, num_value_outputs], both in the compute dtype."""
+        value head [B, num_value_outputs], in the compute dtype. A net with auxiliary
+        heads goes on with ownership_logits [B, *board] and score [B]."""
 
 
 def flat(x: jax.Array) -> jax.Array:

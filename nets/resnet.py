@@ -12,6 +12,8 @@ from nets.net import Net, flat, output_init
 # gradients would be hundreds of times those of the other cells.
 EPSILON = 1e-2
 
+POINTS = 10.0  # that an output of 1 says; the layer then has no large numbers to learn
+
 
 class ResNet(Net):
     """A stem, `depth` residual blocks of two 3x3 convolutions, and two heads.
@@ -28,6 +30,9 @@ class ResNet(Net):
     `width` is the number of channels, `depth` the number of blocks. The policy head is
     a 1x1 convolution to `policy_channels` and a dense layer; the value head a 1x1
     convolution to `value_channels`, a dense layer of `value_width` and a dense layer.
+    With `auxiliary_heads` a 1x1 convolution tells whose each cell will be, and a dense
+    layer on the `value_width` units the score (D. Wu, "Accelerating Self-Play Learning
+    in Go", 2019, https://arxiv.org/abs/1902.10565).
     """
 
     def __init__(
@@ -42,6 +47,7 @@ class ResNet(Net):
         value_width: int = 64,
         dtype: str = "float32",
         value_head: str = "scalar",
+        auxiliary_heads: bool = False,
         rngs: nnx.Rngs,
     ):
         super().__init__(
@@ -93,8 +99,12 @@ class ResNet(Net):
         self.value_out = dense(
             value_width, self.num_value_outputs, kernel_init=output_init
         )
+        self.auxiliary_heads = bool(auxiliary_heads)
+        if auxiliary_heads:  # last, so that all other layers start as without them
+            self.ownership_out = conv(width, 1, (1, 1), kernel_init=output_init)
+            self.score_out = dense(value_width, 1, kernel_init=output_init)
 
-    def evaluate(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def evaluate(self, x: jax.Array) -> tuple[jax.Array, ...]:
         x = self.stem(x)
         for first, norm, last in self.blocks:
             x = x + last(nnx.relu(norm(first(nnx.relu(x)))))
@@ -103,4 +113,8 @@ class ResNet(Net):
         policy = flat(nnx.relu(self.policy_conv(x)))
         value = flat(nnx.relu(self.value_conv(x)))
         value = nnx.relu(self.value_hidden(value))
-        return self.policy_out(policy), self.value_out(value)
+        outputs = self.policy_out(policy), self.value_out(value)
+        if not self.auxiliary_heads:
+            return outputs
+        score = POINTS * self.score_out(value)[:, 0]
+        return *outputs, self.ownership_out(x)[..., 0], score

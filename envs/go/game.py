@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from envs.env import Env, State, Symmetries, win_rewards
+from envs.env import AuxiliaryTargets, Env, State, Symmetries, win_rewards
 from envs.go import (
     area,
     begin,
@@ -66,15 +66,13 @@ class Go(Env[GoState]):
       boards from 9x9, 2 to 4 on 7x7 and even boards from 8x8, else 0. White then
       begins, and the komi stays what it is.
     - `max_plies`: a game of so many moves and passes is truncated; 2 N² if None. Its
-      rewards are those of the area as it stands, as if both had passed there: each
-      position of area scoring has a result. Programs that would rather not take it for
-      one look at `truncated`.
+      rewards are those of the area as it stands, as if both had passed there; programs
+      that would rather not take that for a result look at `truncated`.
 
     The defaults are the rules of Tromp and Taylor (https://tromp.github.io/go.html) but
     for suicide, which most rules in use forbid. A komi of 7.5 is what area scoring on
-    19x19 and 9x9 is played with, and it rules out draws. Superko is the default since
-    with the simple rule alone a game may never end; positional superko is the one of
-    Tromp and Taylor.
+    19x19 and 9x9 is played with, and it rules out draws. With the simple rule alone a
+    game may never end.
 
     Action row * N + column places a stone, row 0 at the top, and N * N passes.
     Observation [N, N, 9] bool, of the player to move: my stones; your stones; my
@@ -231,6 +229,10 @@ class Go(Env[GoState]):
         """Whose area each point is, [N, N] int8: 1 Black's, -1 White's, 0 nobody's."""
         black, white = bits.spread_out(area.areas(state.chains.stones)).astype(jnp.int8)
         return black - white
+
+    def auxiliary_targets(self, state: GoState) -> AuxiliaryTargets:
+        ownership, score = self.ownership(state), self.score(state)
+        return AuxiliaryTargets(ownership=ownership, score=score)
 
     def observe(self, state: GoState) -> jax.Array:
         mine, yours = chains.sides(state.chains.stones, state.current_player)

@@ -83,6 +83,11 @@ class AgentConfig(LearnerSettings):
             by_time = seconds / 60 / (self.minutes or 5.0)
         return min(1.0, max(by_iterations, by_time))
 
+    @property
+    def auxiliary_heads(self) -> bool:
+        """Whether the net tells more of the end of the game than its result."""
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(AgentConfig, Settings):
@@ -131,6 +136,10 @@ class RunConfig(AgentConfig, Settings):
                 f"--evaluate-games must be even, got {self.evaluate_games}: every "
                 "opening is played twice, with the seats exchanged"
             )
+
+    @property
+    def auxiliary_heads(self) -> bool:
+        return self.auxiliary_weight > 0
 
     @classmethod
     def may_be_zero(cls) -> set[str]:

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from jaxsearch.learn.targets import FinalBoard
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,6 +22,7 @@ class Batch:
     policy_target: jax.Array  # [B, A] float32, sums to 1
     outcome: jax.Array  # [B] float32: return of the game, mover's view
     search_value: jax.Array  # [B] float32: value of the search's root, mover's view
+    final: FinalBoard | None = None  # [B]: the end of the game, mover's view
 
 
 @jax.tree_util.register_dataclass
@@ -31,6 +34,8 @@ class Losses:
     policy_divergence: jax.Array  # the same less the target's own entropy
     value: jax.Array  # squared error
     total: jax.Array
+    ownership: jax.Array | None = None  # cross-entropy of a cell, in nats
+    score: jax.Array | None = None  # absolute error, in points
 
 
 class Prediction(Protocol):
@@ -42,16 +47,24 @@ class Prediction(Protocol):
     def value(self) -> jax.Array: ...  # [B] float32 in [-1, 1]
     @property
     def outcome_logits(self) -> jax.Array | None: ...  # [B, 3]: win, draw, loss
+    @property
+    def ownership_logits(self) -> jax.Array | None: ...  # [B, *board]: to be mine
+    @property
+    def score(self) -> jax.Array | None: ...  # [B]: my points less the opponent's
 
 
 NetFn = Callable[[Any, jax.Array], Prediction]
 """`(params, observations [B, ...]) -> Prediction`."""
 
 
+SQUARED_POINTS = 10.0  # errors of the score up to here count squared
+SCORE_SHARE = 0.004  # of the score's loss against that of the ownership
+
+
 def augment(key: jax.Array, batch: Batch, symmetries: Any) -> Batch:
     """Shows each position [B] under a symmetry of the game drawn at random.
 
-    Observation, mask and policy go together; values do not change.
+    Observation, mask, policy and ownership go together; values do not change.
 
     Args:
       symmetries: the game's `cells` [S, num_cells] and `actions` [S, A], see
@@ -67,11 +80,17 @@ def augment(key: jax.Array, batch: Batch, symmetries: Any) -> Batch:
 
     num_cells = symmetries.cells.shape[1]
     boards = batch.observation.reshape(batch_size, num_cells, -1)
+    final = batch.final
+    if final is not None:
+        owned = permute(final.ownership.reshape(batch_size, num_cells), cells)
+        owned = owned.reshape(final.ownership.shape)
+        final = dataclasses.replace(final, ownership=owned)
     return dataclasses.replace(
         batch,
         observation=permute(boards, cells).reshape(batch.observation.shape),
         legal_action_mask=permute(batch.legal_action_mask, actions),
         policy_target=permute(batch.policy_target, actions),
+        final=final,
     )
 
 
@@ -111,16 +130,19 @@ def losses(
     *,
     value_weight: float,
     search_value_share: float,
+    auxiliary_weight: float = 0.0,
 ) -> Losses:
     """The losses of positions [B] against their targets.
 
     Illegal actions take no part: their logits are masked before the softmax. A net with
     `outcome_logits` learns the chances of a win, a draw and a loss by cross-entropy,
-    any other its value by squared error.
+    any other its value by squared error. Where the batch has final boards they are
+    learned, too, see `auxiliary_losses`.
 
     Args:
       value_weight: weight of the value loss in the total.
       search_value_share: see `value_targets`.
+      auxiliary_weight: weight of the loss of final boards in the total.
     """
     told = net(params, batch.observation)
     lowest = jnp.finfo(told.prior_logits.dtype).min
@@ -135,12 +157,44 @@ def losses(
     if told.outcome_logits is not None:
         log_probs = jax.nn.log_softmax(told.outcome_logits, axis=-1)
         value_loss = jnp.mean(-jnp.sum(outcome_targets(*mixed) * log_probs, axis=-1))
+    total = policy + value_weight * value_loss
+    ownership = score = None
+    if batch.final is not None:
+        ownership, score, auxiliary = auxiliary_losses(told, batch.final)
+        total = total + auxiliary_weight * auxiliary
     return Losses(
         policy=policy,
         policy_divergence=policy - entropy,
         value=squared_error,
-        total=policy + value_weight * value_loss,
+        total=total,
+        ownership=ownership,
+        score=score,
     )
+
+
+def auxiliary_losses(
+    told: Prediction, final: FinalBoard
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """How far a net is from the ends of games [B], means over those that are known.
+
+    The ownership of each cell counts by cross-entropy, where a cell of nobody's is half
+    mine, and the score by Huber's loss (D. Wu, "Accelerating Self-Play Learning in Go",
+    2019, https://arxiv.org/abs/1902.10565, which also has a distribution of the score).
+
+    Returns the cross-entropy of a cell in nats, the absolute error of the score in
+    points, and the sum to be learned from.
+    """
+    assert told.ownership_logits is not None and told.score is not None
+    weight = final.known.astype(jnp.float32)
+    weight = weight / jnp.maximum(jnp.sum(weight), 1)
+    mine = (1 + final.ownership.astype(jnp.float32)) / 2
+    of_cells = optax.sigmoid_binary_cross_entropy(told.ownership_logits, mine)
+    of_boards = jnp.mean(of_cells.reshape(len(weight), -1), axis=1)
+    ownership = jnp.sum(weight * of_boards)
+    error = told.score - final.score
+    score = jnp.sum(weight * jnp.abs(error))
+    robust = jnp.sum(weight * optax.huber_loss(error, delta=SQUARED_POINTS))
+    return ownership, score, ownership + SCORE_SHARE * robust
 
 
 def update(

@@ -39,7 +39,8 @@ def measure(
     net_share = min(of_net, took.play) / total
 
     def loss(name):
-        return None if losses is None else float(getattr(losses, name))
+        value = getattr(losses, name, None)
+        return None if value is None else float(value)
 
     def share(count):
         return count / counts.games if counts.games else None
@@ -54,6 +55,8 @@ def measure(
         "policy": loss("policy"),
         "policy_divergence": loss("policy_divergence"),
         "value": loss("value"),
+        "ownership": loss("ownership"),
+        "score": loss("score"),
         "game_length": share(counts.plies),
         "first_wins": share(counts.wins_first),
         "second_wins": share(counts.wins_second),

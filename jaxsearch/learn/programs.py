@@ -169,6 +169,7 @@ def make_programs(
             opening_plies=settings.opening_plies,
             resignation=resignation,
             reuse_tree=settings.reuse_tree,
+            record_final=settings.auxiliary_weight > 0,
         )
         return games, plies, jax.lax.psum(counts, "games")
 
@@ -263,6 +264,7 @@ def make_programs(
             policy_target=policy_target,
             outcome=drawn.outcome,
             search_value=search_value,
+            final=drawn.final,
         )
         return learner.augment(symmetry_key, place(batch, by_game), env.symmetries)
 
@@ -283,6 +285,7 @@ def make_programs(
                 batch,
                 value_weight=settings.value_weight,
                 search_value_share=settings.search_value_share,
+                auxiliary_weight=settings.auxiliary_weight,
             )
 
         params, opt_state, losses = learner.update(

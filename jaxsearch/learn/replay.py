@@ -5,6 +5,7 @@ A actions, S positions of a sample. Time runs along the first axis, so that the 
 a game stand below one another in its column, and an insertion is one write.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsearch.learn import targets
-from jaxsearch.learn.targets import Course, Returns
+from jaxsearch.learn.targets import Course, FinalBoard, Returns
 
 
 @jax.tree_util.register_dataclass
@@ -25,6 +26,9 @@ class Plies:
     surprise: jax.Array  # [...] float32: from the net's policy to the target, in nats
     learned: jax.Array  # [...] bool: the search was a full one, to be learned from
     course: Course  # [...]
+    # Of the board after the move, in the view of player 0; known only where a game
+    # ended.
+    final: FinalBoard | None = None  # [...]
 
 
 @jax.tree_util.register_dataclass
@@ -44,6 +48,7 @@ class Drawn:
 
     plies: Plies  # [S, ...]
     outcome: jax.Array  # [S] float32: the return of each, from its mover's view
+    final: FinalBoard | None = None  # [S]: of its game, from its mover's view
 
 
 def empty_replay(example: Plies, capacity: int, plies_per_insertion: int) -> Replay:
@@ -146,7 +151,18 @@ def sample(
         first = jnp.argsort(among >= most_of_game, stable=True)[:batch_size]
         row, column = row[first], column[first]
     plies = jax.tree.map(lambda x: x[row, column], replay.plies)
-    return Drawn(plies=plies, outcome=found.value[row, column])
+    outcome = found.value[row, column]
+    if plies.final is None:
+        return Drawn(plies=plies, outcome=outcome)
+    ahead = found.plies_to_end[row, column]
+    last = (row + ahead) % weights.shape[0]
+    final = jax.tree.map(lambda x: x[last, column], replay.plies.final)
+    final = dataclasses.replace(final, known=final.known & (ahead >= 0))
+    return Drawn(
+        plies=dataclasses.replace(plies, final=None),
+        outcome=outcome,
+        final=targets.seen_by(plies.course.player, final),
+    )
 
 
 def _age(replay: Replay) -> jax.Array:

@@ -17,7 +17,7 @@ import mctx
 from jaxsearch import keys
 from jaxsearch.learn.packing import Packing
 from jaxsearch.learn.replay import Plies
-from jaxsearch.learn.targets import Course
+from jaxsearch.learn.targets import Course, FinalBoard
 from jaxsearch.search import Tree, TwoPlayerModel
 from jaxsearch.vector import is_finished, random_actions, select_rows
 
@@ -109,6 +109,7 @@ def play(
     opening_plies: int,
     resignation: Resignation | None = None,
     reuse_tree: bool = False,
+    record_final: bool = False,
 ) -> tuple[Games, Plies, GameCounts]:
     """Plays T moves in each of B games; a finished game is replaced at once.
 
@@ -121,6 +122,7 @@ def play(
         Self-Play Learning in Go", 2019, section 3.1).
       reuse_tree: whether a search goes on with the tree of the one before it, within
         these T moves; the searches give their trees room for it.
+      record_final: whether to record what `env.auxiliary_targets` says of final boards.
     """
     packing = Packing(env)
     play_on_share = resignation.play_on_share if resignation else 0.0
@@ -180,6 +182,7 @@ def play(
                 terminated=terminated,
                 truncated=truncated,
             ),
+            final=_final_board(env, moved, ~resigns) if record_final else None,
         )
         of_gave_up = jax.vmap(lambda row, player: row[player])(
             rewards, jnp.maximum(gave_up, 0)
@@ -252,6 +255,14 @@ def _new_games(env, draws, opening_plies, play_on_share, row_keys) -> Games:
         plays_on=jax.vmap(jax.random.uniform)(share_keys) < play_on_share,
         gave_up=jnp.full_like(zeros, NOBODY),
     )
+
+
+def _final_board(env, states, played_out) -> FinalBoard:
+    """Of states [B]; unknown where a game goes on, or stopped without being scored."""
+    told = jax.vmap(env.auxiliary_targets)(states)
+    scored = states.terminated | jnp.any(states.rewards != 0, axis=-1)
+    known = is_finished(states) & played_out & scored
+    return FinalBoard(ownership=told.ownership, score=told.score, known=known)
 
 
 def _count_low(low_plies, mover, is_low):

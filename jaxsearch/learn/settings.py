@@ -163,6 +163,10 @@ class Settings(LearnerSettings):
     """Plies after which the search's value stands for the rest of the game in the
     result; 0 to play on to the end."""
 
+    auxiliary_weight: float = 0.0
+    """Weight of the loss of what a final board tells beside the result, for games that
+    say it (Go: whose each point is, and the score); 0 for none."""
+
     def check(self) -> None:
         super().check()
         self._check_search()
@@ -245,7 +249,7 @@ class Settings(LearnerSettings):
             *("temperature_end", "forced_playouts", "resign_value", "play_on_share"),
             *("samples_per_position", "reanalyse_share"),
             *("first_positions", "most_of_game", "surprise_share", "warm_up"),
-            "bootstrap_plies",
+            *("bootstrap_plies", "auxiliary_weight"),
         }
 
 

@@ -25,12 +25,34 @@ class Course:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True, eq=False)
+class FinalBoard:
+    """What the last board of a game tells beside the result (KataGo: D. Wu 2019)."""
+
+    ownership: jax.Array  # [..., *board] int8: 1 mine, -1 the opponent's, 0 nobody's
+    score: jax.Array  # [...] float32: my points less the opponent's
+    known: jax.Array  # [...] bool; else the rest is without meaning
+
+
+def seen_by(player: jax.Array, board: FinalBoard) -> FinalBoard:
+    """Boards [S] in the view of player 0, turned into that of a player each."""
+    sign = jnp.where(player == 0, 1, -1)
+    over_cells = sign.reshape(-1, *[1] * (board.ownership.ndim - 1))
+    return FinalBoard(
+        ownership=board.ownership * over_cells.astype(jnp.int8),
+        score=board.score * sign,
+        known=board.known,
+    )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Returns:
     """The return of each ply, as far as it is known."""
 
     value: jax.Array  # [L, B] float32: from the view of the ply's mover; 0 if unknown
     known: jax.Array  # [L, B] bool
     game: jax.Array  # [L, B] int32: plies of one game have one number
+    plies_to_end: jax.Array  # [L, B] int32: 0 where the game ended; -1 if it still runs
 
 
 def returns(course: Course, written: Any, *, bootstrap_plies: int = 0) -> Returns:
@@ -57,17 +79,19 @@ def returns(course: Course, written: Any, *, bootstrap_plies: int = 0) -> Return
     rewards = course.rewards[..., 0] + jnp.where(capped, values, 0)
 
     def step(carry, row):
-        total, known, number = carry
+        total, known, number, ahead = carry
         reward, is_end, exists = row
         total = reward + jnp.where(is_end, 0, total)
         known = exists & (is_end | known)
         number = number + is_end
-        return (total, known, number), (total, known, number)
+        ahead = jnp.where(is_end, 0, jnp.where(ahead < 0, -1, ahead + 1))
+        told = total, known, number, ahead
+        return told, told
 
-    zeros = jnp.zeros_like(rewards[0])
-    start = (zeros, zeros > 0, jnp.zeros_like(course.player[0]))
+    zeros, none = jnp.zeros_like(rewards[0]), jnp.zeros_like(course.player[0])
+    start = zeros, zeros > 0, none, none - 1
     rows = rewards, ended, written
-    _, (total, known, number) = jax.lax.scan(step, start, rows, reverse=True)
+    _, (total, known, number, ahead) = jax.lax.scan(step, start, rows, reverse=True)
     if bootstrap_plies:
         n = min(bootstrap_plies, length)
 
@@ -82,4 +106,5 @@ def returns(course: Course, written: Any, *, bootstrap_plies: int = 0) -> Return
         value=jnp.where(known, total * sign, 0),
         known=known,
         game=number * batch_size + columns,
+        plies_to_end=ahead,
     )

@@ -183,7 +183,10 @@ def _arrays(
 ) -> dict[str, np.ndarray]:
     """What `NotFiniteError` holds, of the learning step after those of the state."""
     return {
-        **{name: hosts.whole(value) for name, value in vars(batch).items()},
+        **{
+            jax.tree_util.keystr(path, simple=True, separator="_"): hosts.whole(value)
+            for path, value in jax.tree.leaves_with_path(batch)
+        },
         "iteration": np.asarray(state.iteration),
         "update": np.asarray(state.updates) + 1,
         "learning_rate": np.asarray(learning_rate, np.float32),

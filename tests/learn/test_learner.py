@@ -1,5 +1,8 @@
 """The learning step: symmetries, masks, losses."""
 
+import dataclasses
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +13,7 @@ import envs
 import nets
 from jaxsearch.learn import learner
 from jaxsearch.learn.learner import Batch
+from jaxsearch.learn.targets import FinalBoard
 
 
 def make_batch(observation, mask, policy, outcome=None):
@@ -58,6 +62,49 @@ def test_policy_stays_on_its_stone_under_every_symmetry():
     np.testing.assert_array_equal(stones, result.policy_target)
     np.testing.assert_array_equal(stones == 0, result.legal_action_mask)
     assert len(np.unique(stones.argmax(axis=1))) == 4
+
+
+# A stone's colour owns its point, and nobody the others.
+def test_ownership_is_turned_with_the_board():
+    env = envs.make("go_3x3", komi=0.5)
+    state = env.from_text("X../.XO/..O O")
+    board, owned = env.observe(state), np.array([[-1, 0, 0], [0, -1, 1], [0, 0, 1]])
+    count = 100
+    legal, passing = np.ones(10, bool), np.eye(10)[9]
+    batch = make_batch([np.asarray(board)] * count, [legal] * count, [passing] * count)
+    final = FinalBoard(
+        ownership=jnp.asarray([owned] * count, jnp.int8),
+        score=jnp.arange(count, dtype=jnp.float32),
+        known=jnp.arange(count) % 2 == 0,
+    )
+    batch = dataclasses.replace(batch, final=final)
+    result = learner.augment(jax.random.key(0), batch, env.symmetries)
+    stones = np.asarray(result.observation).astype(int)
+    owned = stones[..., 0] - stones[..., 1]
+    np.testing.assert_array_equal(result.final.ownership, owned)
+    assert len(np.unique(np.asarray(result.final.ownership), axis=0)) == 8
+    np.testing.assert_array_equal(result.final.score, final.score)
+    np.testing.assert_array_equal(result.final.known, final.known)
+
+
+# Two boards of two points; the third is unknown.
+def test_auxiliary_losses_equal_those_worked_out_by_hand():
+    told = types.SimpleNamespace(
+        ownership_logits=jnp.log(jnp.array([[3.0, 1], [1, 1 / 3], [9, 9]])),
+        score=jnp.array([2.0, -1, 100]),
+    )
+    final = FinalBoard(
+        ownership=jnp.array([[1, -1], [0, 1], [1, 1]], jnp.int8),
+        score=jnp.array([-2.0, 29, 0]),
+        known=jnp.array([True, True, False]),
+    )
+    ownership, score, total = learner.auxiliary_losses(told, final)
+    chances = np.array([[0.75, 0.5], [0.5, 0.25]])
+    expected = -np.log(chances).mean()
+    np.testing.assert_allclose(ownership, expected, rtol=1e-5)
+    np.testing.assert_allclose(score, (4 + 30) / 2)
+    robust = (4**2 / 2 + 10 * (30 - 5)) / 2
+    np.testing.assert_allclose(total, expected + 0.004 * robust, rtol=1e-5)
 
 
 def test_value_target_mixes_the_outcome_with_the_search_value():
