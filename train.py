@@ -53,6 +53,7 @@ from jaxsearch.learn.programs import Programs, make_programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.learn.settings import flag, read_options
+from jaxsearch.learn.starts import read_starts
 from jaxsearch.learn.tensorboard import Events
 from jaxsearch.learn.trainer import NotFiniteError, Trainer
 from jaxsearch.program import finish, one_line
@@ -193,12 +194,18 @@ def prepare(config: Config) -> tuple[RunFolder, Agent, Programs, str]:
         )
     with folder.naming_config() if config.resume else contextlib.nullcontext():
         agent = make_agent(config, copies=memory.COPIES)
-        parts = config, agent.env, agent.net, agent.evaluate
-        programs = make_programs(*parts)
+        starts = None
+        if config.openings:
+            file = folder.openings if config.resume else Path(config.openings)
+            starts = read_starts(agent.env, file)
+        make = functools.partial(
+            make_programs, config, agent.env, agent.net, agent.evaluate, starts=starts
+        )
+        programs = make()
         held = memory.of_run(config, agent.env, programs, agent.net, agent.params)
         memory.check(held)
         if any(part.on_host for part in held):
-            programs = make_programs(*parts, host_replay=True)
+            programs = make(host_replay=True)
     return folder, agent, programs, memory.describe(held)
 
 
@@ -234,6 +241,8 @@ def train(
             if not config.resume:
                 # Again: nobody else can start from here on.
                 folder.check_unused(config.env)
+                if config.openings:
+                    folder.keep_openings(config.openings)
                 folder.write_config(config)
         if any(checkpoints.steps):  # what was saved at 0 is made anew
             step, parts, damaged = checkpoints.load_newest(**trainer.parts)

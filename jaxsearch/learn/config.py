@@ -96,6 +96,9 @@ class RunConfig(AgentConfig, Settings):
     program: ClassVar[str] = "train.py"
     preset: str | None = None
     """The recipe whose settings stood for the defaults."""
+    openings: str | None = None
+    """A file of positions, one a line, from which games start before their random
+    moves; the run keeps a copy."""
     evaluate: bool = True
     """Measure the agent at the end of the run."""
     sample_every: int = 100

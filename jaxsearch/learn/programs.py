@@ -17,6 +17,7 @@ from jaxsearch.learn.learner import NetFn
 from jaxsearch.learn.packing import Packing
 from jaxsearch.learn.searches import make_resignation, make_searches
 from jaxsearch.learn.settings import LearnerSettings, Settings
+from jaxsearch.learn.starts import any_of
 from jaxsearch.search import two_player_model
 from jaxsearch.search.two_player import EvaluateFn
 
@@ -94,6 +95,7 @@ def make_programs(
     evaluate: EvaluateFn,
     *,
     host_replay: bool = False,
+    starts: Any = None,
 ) -> Programs:
     """The programs of a run.
 
@@ -103,6 +105,8 @@ def make_programs(
       evaluate: the same for states, as `two_player_model` takes it.
       host_replay: whether the replay is in the memory of the host, and its programs run
         there.
+      starts: states [N] from which games start, each as often as another; by default
+        they start as the game does.
 
     Raises:
       ValueError: the replay is to be there, and JAX has no CPU or several processes.
@@ -121,6 +125,7 @@ def make_programs(
     )
     optimizer = make_optimizer(settings)
     packing = Packing(env)
+    init = env.init if starts is None else any_of(starts)
 
     devices = jax.devices()[: settings.devices]
     # Each device plays its own games and waits for no other inside a search.
@@ -170,6 +175,7 @@ def make_programs(
             resignation=resignation,
             reuse_tree=settings.reuse_tree,
             record_final=settings.auxiliary_weight > 0,
+            init=init,
         )
         return games, plies, jax.lax.psum(counts, "games")
 
@@ -179,6 +185,7 @@ def make_programs(
             jax.random.split(run_keys()[0], settings.games),
             opening_plies=settings.opening_plies,
             play_on_share=resignation.play_on_share if resignation else 0.0,
+            init=init,
         )
 
     @jax.jit

@@ -5,6 +5,7 @@ versions.json  what it was last run with
 metrics.jsonl  one line an iteration
 lessons.npz    what the teachers said, where a net is fitted to it
 checkpoints/   see `jaxsearch.learn.checkpoint`
+openings.txt   of --openings, a copy
 games/         sample games, see `jaxsearch.arena.sample_games`
 tensorboard/   the metrics for TensorBoard, if asked for
 measured.json  what was measured at the end
@@ -24,6 +25,7 @@ import platform
 import re
 import reprlib
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,9 +49,10 @@ _PACKAGES = ("jaxsearch", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", 
 
 _BAD_BATCH = "bad_batch.npz"
 _LESSONS = "lessons.npz"
+_OPENINGS = "openings.txt"
 _FILES = (
     *("config.json", "versions.json", "metrics.jsonl", "lock"),
-    *("measured.json", "report.html", _BAD_BATCH, _LESSONS),
+    *("measured.json", "report.html", _BAD_BATCH, _LESSONS, _OPENINGS),
 )
 _FOLDERS = ("checkpoints", "games", "tensorboard")
 
@@ -79,6 +82,7 @@ class RunFolder:
         self.tensorboard = self.path / "tensorboard"
         self.measured = self.path / "measured.json"
         self.lessons = self.path / _LESSONS
+        self.openings = self.path / _OPENINGS
         self._config = self.path / "config.json"
         self._metrics = self.path / "metrics.jsonl"
 
@@ -233,6 +237,10 @@ class RunFolder:
         with contextlib.suppress(OSError, ValueError):
             return read_object((self.path / "versions.json").read_bytes())
         return {}
+
+    def keep_openings(self, path: str) -> None:
+        if hosts.is_first():
+            write_atomically(self.openings, lambda copy: shutil.copyfile(path, copy))
 
     def keep_batch(self, arrays: dict[str, np.ndarray]) -> str:
         """Writes a batch that could not be learned from; says where, or why not."""

@@ -71,6 +71,10 @@ SearchFn = Callable[..., mctx.PolicyOutput]
 """`(params, keys [B], root, recurrent_fn, invalid_actions, ply [B])` to mctx's."""
 
 
+InitFn = Callable[[jax.Array], Any]
+"""`(key) -> state`, unbatched."""
+
+
 class Searches(NamedTuple):
     """The searches of self-play: full ones, and others that only choose the move."""
 
@@ -84,6 +88,7 @@ def start_games(
     *,
     opening_plies: int,
     play_on_share: float = 0.0,
+    init: InitFn | None = None,
 ) -> Games:
     """Rows [B] of games after 0 to `opening_plies` random moves.
 
@@ -93,9 +98,11 @@ def start_games(
     Args:
       row_keys: [B], kept for all games of the rows.
       play_on_share: the share of games in which nobody may resign.
+      init: where games start, before those moves; `env.init` by default.
     """
     draws = keys.split(row_keys, 2)[0]
-    return _new_games(env, draws, opening_plies, play_on_share, row_keys)
+    init = init or env.init
+    return _new_games(env, init, draws, opening_plies, play_on_share, row_keys)
 
 
 def play(
@@ -110,6 +117,7 @@ def play(
     resignation: Resignation | None = None,
     reuse_tree: bool = False,
     record_final: bool = False,
+    init: InitFn | None = None,
 ) -> tuple[Games, Plies, GameCounts]:
     """Plays T moves in each of B games; a finished game is replaced at once.
 
@@ -123,6 +131,7 @@ def play(
       reuse_tree: whether a search goes on with the tree of the one before it, within
         these T moves; the searches give their trees room for it.
       record_final: whether to record what `env.auxiliary_targets` says of final boards.
+      init: as of `start_games`.
     """
     packing = Packing(env)
     play_on_share = resignation.play_on_share if resignation else 0.0
@@ -197,7 +206,14 @@ def play(
             low_plies=low_plies,
             gave_up=gave_up,
         )
-        fresh = _new_games(env, start_keys, opening_plies, play_on_share, games.keys)
+        fresh = _new_games(
+            env,
+            init or env.init,
+            start_keys,
+            opening_plies,
+            play_on_share,
+            games.keys,
+        )
         fresh = dataclasses.replace(fresh, moves=going_on.moves)
         ended = terminated | truncated
         if tree is not None:
@@ -228,9 +244,9 @@ def search_positions(
     )
 
 
-def _new_games(env, draws, opening_plies, play_on_share, row_keys) -> Games:
+def _new_games(env, init, draws, opening_plies, play_on_share, row_keys) -> Games:
     init_keys, length_keys, share_keys, moves_keys = keys.split(draws, 4)
-    states = jax.vmap(env.init)(init_keys)
+    states = jax.vmap(init)(init_keys)
     lengths = jax.vmap(lambda key: jax.random.randint(key, (), 0, opening_plies + 1))(
         length_keys
     )
