@@ -49,7 +49,7 @@ from jaxsearch.learn.config import OF_COMMAND, AgentConfig, DistillConfig, RunCo
 from jaxsearch.learn.files import write_json
 from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.presets import PRESETS, preset_named
-from jaxsearch.learn.programs import Programs, make_programs
+from jaxsearch.learn.programs import Programs
 from jaxsearch.learn.progress import TrainingProgress
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.learn.settings import flag, read_options
@@ -85,23 +85,13 @@ def make_agent(config: ConfigT, *, copies: int = 2) -> Agent[ConfigT]:
     """
     env = envs.make_in_turn(config.env, **read_options(config.env_options))
 
-    if config.auxiliary_heads and not hasattr(env, "auxiliary_targets"):
-        raise ValueError(
-            f"--auxiliary-weight: {env.id} tells nothing of a final board but the "
-            "result; leave the flag out, or take a game that does, such as go_9x9"
-        )
-    more = {"auxiliary_heads": True} if config.auxiliary_heads else {}
-
     def make_net(depth):
         return nets.make(
             config.net,
             env.observation_shape,
             env.num_actions,
-            width=config.width,
             depth=depth,
-            dtype=config.dtype,
-            value_head=config.value_head,
-            **more,
+            **config.net_options(),
             rngs=nnx.Rngs(jax.random.key(config.seed)),
         )
 
@@ -194,19 +184,9 @@ def prepare(config: Config) -> tuple[RunFolder, Agent, Programs, str]:
         )
     with folder.naming_config() if config.resume else contextlib.nullcontext():
         agent = make_agent(config, copies=memory.COPIES)
-        starts = None
-        if config.openings:
-            file = folder.openings if config.resume else Path(config.openings)
-            starts = read_starts(agent.env, file)
-        make = functools.partial(
-            make_programs, config, agent.env, agent.net, agent.evaluate, starts=starts
-        )
-        programs = make()
-        held = memory.of_run(config, agent.env, programs, agent.net, agent.params)
-        memory.check(held)
-        if any(part.on_host for part in held):
-            programs = make(host_replay=True)
-    return folder, agent, programs, memory.describe(held)
+        file = folder.openings if config.resume else Path(config.openings or "")
+        starts = read_starts(agent.env, file) if config.openings else None
+        return folder, agent, *memory.programs_that_fit(config, agent, starts)
 
 
 def train(

@@ -37,8 +37,14 @@ def untrained_agent(
       copies: of the parameters that memory has to hold.
 
     Raises:
-      ValueError: memory does not hold them.
+      ValueError: memory does not hold them, or the net is to tell what the game does
+        not.
     """
+    if config.auxiliary_heads and not hasattr(env, "auxiliary_targets"):
+        raise ValueError(
+            f"--auxiliary-weight: {env.id} tells nothing of a final board but the "
+            "result; leave the flag out, or take a game that does, such as go_9x9"
+        )
 
     def split(depth):
         return nnx.split(make_net(depth))

@@ -88,6 +88,13 @@ class AgentConfig(LearnerSettings):
         """Whether the net tells more of the end of the game than its result."""
         return False
 
+    def net_options(self) -> dict[str, Any]:
+        """What the net is made with, apart from its depth."""
+        options = {
+            name: getattr(self, name) for name in ("width", "dtype", "value_head")
+        }
+        return options | ({"auxiliary_heads": True} if self.auxiliary_heads else {})
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(AgentConfig, Settings):

@@ -9,7 +9,7 @@ import jax
 from jaxsearch import backend
 from jaxsearch.learn.config import RunConfig
 from jaxsearch.learn.learner import NetFn
-from jaxsearch.learn.programs import Programs
+from jaxsearch.learn.programs import Programs, make_programs
 from jaxsearch.search.memory import TreeTooLargeError
 
 COPIES = 6
@@ -34,6 +34,27 @@ def of_net(make: Callable[[int], Any], depth: int, copies: int) -> Held:
     """
     one, two = (_size(jax.eval_shape(functools.partial(make, n))) for n in (1, 2))
     return _of_params((one + (depth - 1) * (two - one)) * copies)
+
+
+def programs_that_fit(
+    settings: RunConfig, agent: Any, starts: Any = None
+) -> tuple[Programs, str]:
+    """The programs of a run, its replay where there is room, and a line on its memory.
+
+    Args:
+      agent: with its game, net and parameters.
+      starts: see `make_programs`.
+
+    Raises:
+      ValueError: the memory does not hold the run.
+    """
+    parts = settings, agent.env, agent.net, agent.evaluate
+    programs = make_programs(*parts, starts=starts)
+    held = of_run(settings, agent.env, programs, agent.net, agent.params)
+    check(held)
+    if any(part.on_host for part in held):
+        programs = make_programs(*parts, starts=starts, host_replay=True)
+    return programs, describe(held)
 
 
 def of_run(
