@@ -91,7 +91,7 @@ def test_memory_of_a_run_is_told_before_it_starts(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("where", "positions", "told"),
     [
-        ("auto", 100_000, r"memory: 11\.\d MB of 16\.0 MB: the replay 10\.2 MB, .*"),
+        ("auto", 100_000, r"memory: 1\d\.\d MB of 16\.0 MB: the replay 10\.2 MB, .*"),
         ("host", 100_000, r"memory: .*; of the host: 10\.2 MB of 32\.0 MB: the replay"),
         (
             "auto",

@@ -143,7 +143,7 @@ def test_run_is_the_same_with_the_replay_on_the_host(devices):
 # The learning net knows nothing yet, so that how far it is from its targets tells
 # how sure the net was that made them.
 def test_positions_searched_again_have_the_targets_of_the_newest_net():
-    made = Run(reanalyse_share=1.0)
+    made = Run(reanalyse_share=1.0, opening_plies=0)
     made.play(4)
     same, state = made.average, jax.tree.map(jnp.copy, made.state)
     made.average = jax.tree.map(jnp.copy, same)
