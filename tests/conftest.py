@@ -8,6 +8,9 @@ import importlib.metadata
 import os
 import shutil
 import tempfile
+from pathlib import Path
+
+import pytest
 
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # JAX reads it when it is imported
     compiled = tempfile.mkdtemp(prefix="jaxsearch-compiled-")
@@ -36,3 +39,14 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Raw uint32 keys may be made and passed on, but drawing from one is an error; a test
 # of raw keys, or of pgx, says `with jax.legacy_prng_key("allow"):`.
 jax.config.update("jax_legacy_prng_key", "error")
+
+_MOST_MAPS = 30_000  # Linux lets a process have 65,530, and XLA crashes beyond
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_compiled_programs():
+    """Drops compiled programs when they have become many: each holds memory maps."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and len(maps.read_bytes().splitlines()) > _MOST_MAPS:
+        jax.clear_caches()

@@ -31,7 +31,9 @@ PRESETS: dict[str, Preset] = {
             "iterations": 300,
         },
     ),
-    "connect_four": Preset(_CPU, {"env": "connect_four", "minutes": 10.0}),
+    "connect_four": Preset(
+        _CPU, {"env": "connect_four", "simulations": 8, "minutes": 10.0}
+    ),
     "othello_6x6": Preset(
         _CPU, {"env": "othello_6x6", "opening_plies": 12, "minutes": 15.0}
     ),

@@ -37,6 +37,8 @@ def printed_match(moving_first, moving_second, total, pairs, warnings=()):
         moving_second=tally(*moving_second),
         total=tally(*total),
         scored_pairs=len(pairs),
+        distinct_pairs=len(pairs),
+        pair_scores=tuple(pairs),
         estimate=estimate_elo(pairs),
         warnings=warnings,
     )

@@ -22,8 +22,8 @@ from jaxsearch.learn.settings import Settings
             "--reuse-tree is for --search puct or gumbel",
         ),
         (
-            {"fast_simulations": 32},
-            "--fast-simulations 32 must be fewer than --simulations 32",
+            {"fast_simulations": 16},
+            "--fast-simulations 16 must be fewer than --simulations 16",
         ),
         (
             {"fast_simulations": 4, "full_share": 0.0},
