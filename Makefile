@@ -27,6 +27,7 @@ setup: .venv/installed
 	@touch $@
 	@echo "installed"
 
+train: ARGS ?= --preset connect_four --minutes 5
 train: setup
 	$(BIN)/python train.py $(ARGS)
 
