@@ -20,7 +20,6 @@ import dataclasses
 import functools
 import inspect
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -200,7 +199,7 @@ def train(
       NotFiniteError: parameters have become infinite or NaN; they are not saved.
       OSError: something cannot be written.
     """
-    config, began = agent.config, time.monotonic()
+    config = agent.config
     trainer = Trainer(config, programs, agent.params)
     trainer.evaluation = TrainingEvaluation(agent, trainer.average)
     sampler = GameSampler(agent, config, folder.games, record=envs.write_record)
@@ -224,35 +223,22 @@ def train(
                 if config.openings:
                     folder.keep_openings(config.openings)
                 folder.write_config(config)
-        if any(checkpoints.steps):  # what was saved at 0 is made anew
-            step, parts, damaged = checkpoints.load_newest(**trainer.parts)
-            trainer.restore(parts)
-            for line in damaged:
-                console.print(f"warning: {line}", soft_wrap=True)
-            console.print(f"going on from iteration {step}")
-        else:
-            checkpoints.save(0, **trainer.parts)
-        with hosts.together():
-            if config.resume:
-                folder.write_config(config)
-            folder.write_versions(backend.describe())
-            for line in folder.cut_metrics(trainer.iteration):
-                console.print(f"warning: {line}", soft_wrap=True)
-            if config.tensorboard:
-                events.start(trainer.iteration)
-        trainer.compile()  # before the clock starts
-        console.print(f"set up in {time.monotonic() - began:.0f} s")
+        trainer.set_up(folder, checkpoints, console)  # before the clock starts
+        if config.tensorboard:
+            with hosts.together():
+                events.start(trainer.told)
 
         def sample():
             with hosts.together():
                 sampler.save(trainer.average, trainer.iteration, interruption)
 
-        while trainer.share_done < 1 and not hosts.any_of(interruption.signal_name):
-            figures = trainer.iterate()
+        while not hosts.any_of(interruption.signal_name) and not trainer.is_done:
+            figures = trainer.iterate(interruption)
             with hosts.together():
-                folder.append_metrics(figures)
-                events.add(figures)
-            progress.show(trainer.share_done, figures)
+                if figures is not None:
+                    folder.append_metrics(figures)
+                    events.add(figures)
+                    progress.show_iteration(trainer.share_done, figures)
             if trainer.iteration % config.save_every == 0:
                 checkpoints.save(trainer.iteration, **trainer.parts)
             if config.sample_every and trainer.iteration % config.sample_every == 0:
@@ -265,11 +251,7 @@ def train(
             sample()
 
     if name := hosts.any_of(interruption.signal_name):
-        console.print(
-            f"{name}: stopped after iteration {trainer.iteration}, everything is "
-            f"saved. Go on with:\n  {folder.resume_command}",
-            soft_wrap=True,
-        )
+        trainer.tell_stopped(name, folder, console)
         return None
     return dataclasses.replace(agent, params=jax.device_get(trainer.average))
 
@@ -324,7 +306,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if trained is None:
         return 0
-    with Interruption(leave=True) as interruption, hosts.first_alone():
+    with Interruption() as interruption, hosts.first_alone(), interruption.leaving():
         if hosts.is_first():
             report(folder, trained, console)
     if interruption.signal_name:

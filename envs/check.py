@@ -9,6 +9,7 @@ import numpy as np
 
 from envs.check_start import check_attributes, check_fields, check_init
 from envs.check_text import check_texts
+from envs.env import AuxiliaryTargets
 from envs.faults import host, require, require_rows, same, same_rows
 from envs.game import Game
 from envs.simultaneous import SimultaneousEnv
@@ -29,6 +30,8 @@ class _Batched:
         self.init = jax.jit(jax.vmap(env.init))
         self.observe = jax.jit(jax.vmap(self.observe_one))
         self.step = jax.jit(jax.vmap(self._step))
+        tell = getattr(env, "auxiliary_targets", None)
+        self.tell = jax.jit(jax.vmap(tell)) if tell else None
         self._env = env
 
     def _step(self, state: Any, actions: jax.Array, key: jax.Array) -> Any:
@@ -86,6 +89,8 @@ def check_env(
     - A position and the names of its moves read back from text as they were, into a
       state that the compiled step takes; unreadable text raises ValueError.
     - A game played through a symmetry shows the images of observations and masks.
+    - `auxiliary_targets`, if the game has it: dtypes and shapes, ownership of -1, 0 or
+      1, a finite score, and through a symmetry the image of the ownership.
 
     The rules themselves are not known here, nor who should win: a game that never
     rewards anyone passes. Test both against known answers.
@@ -105,6 +110,7 @@ def check_env(
     check_init(env, seed)
     batched = _Batched(env)
     played = _play(env, batched, games, seed, max_plies)
+    _check_auxiliary_targets(env, batched, played)
     _check_plain_calls(env, batched, played)
     for ply in range(len(played.actions)):
         _check_illegal_moves(env, batched, played, ply, seed)
@@ -272,6 +278,37 @@ def _check_illegal_moves(
         )
 
 
+def _check_auxiliary_targets(env: Game[Any], batched: _Batched, played: _Games) -> None:
+    """Of all states, as they may be asked for in any."""
+    if batched.tell is None:
+        return
+    board = env.observation_shape[:-1]
+    for ply, states in enumerate(played.states):
+        told = batched.tell(states)
+        kind = type(told).__name__
+        require(
+            isinstance(told, AuxiliaryTargets),
+            env,
+            f"auxiliary_targets must give envs.AuxiliaryTargets, got {kind}",
+        )
+        ownership, score = np.asarray(told.ownership), np.asarray(told.score)
+        require(
+            (ownership.dtype, ownership.shape[1:]) == (np.int8, board)
+            and (score.dtype, score.shape[1:]) == (np.float32, ()),
+            env,
+            f"auxiliary_targets must give ownership int8 of shape {board} and a score "
+            f"float32 of shape (), got {ownership.dtype} of shape "
+            f"{ownership.shape[1:]} and {score.dtype} of shape {score.shape[1:]}",
+        )
+        flat = ownership.reshape(len(ownership), -1)
+        require_rows(
+            (np.abs(flat.astype(int)) <= 1).all(axis=1) & np.isfinite(score),
+            env,
+            "auxiliary_targets must give ownership of -1, 0 or 1 and a finite score",
+            ply,
+        )
+
+
 def _check_symmetries(env: Game[Any], batched: _Batched, played: _Games) -> None:
     """Plays the games again through every symmetry."""
     cells, actions = env.symmetries.cells, env.symmetries.actions
@@ -313,3 +350,15 @@ def _check_symmetries(env: Game[Any], batched: _Batched, played: _Games) -> None
                 "observation and of the mask, and the same rewards",
                 ply,
             )
+            if batched.tell is not None:
+                mapped, owned = (
+                    np.asarray(batched.tell(x).ownership).reshape(-1, num_cells)
+                    for x in (states, played.states[ply])
+                )
+                require_rows(
+                    (mapped == owned[:, cells[number]]).all(axis=1),
+                    env,
+                    f"a game played through symmetry {number} must tell the image of "
+                    "the ownership",
+                    ply,
+                )

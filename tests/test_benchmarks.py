@@ -23,6 +23,7 @@ from benchmarks import (
     phases,
     search,
     self_play,
+    training_study,
     tree_memory,
 )
 from benchmarks.measure import compile_program, measure
@@ -225,6 +226,24 @@ def test_benchmark_runs_at_tiny_sizes(main, options, num_lines, tmp_path, capsys
     assert capsys.readouterr().out == file.read_text()
     for line in lines:
         assert all(math.isfinite(x) for x in line.values() if isinstance(x, float))
+
+
+@pytest.mark.slow
+def test_training_study_measures_what_each_variant_came_to(tmp_path):
+    file, runs = tmp_path / "lines.json", tmp_path / "runs"
+    options = training_study.Options(
+        json=file, tiny=True, runs=runs, variants=("preset", "surprise")
+    )
+    _, lines = lines_of(training_study.main, options, file)
+    assert [line["variant"] for line in lines] == ["preset", "surprise"]
+    assert all(line["positions"] == 32 for line in lines)
+    assert all(0 < line[name] < 1 for line in lines for name in ("raw", "with_128"))
+    assert '"surprise_share": 0.5' in (runs / "surprise/config.json").read_text()
+
+
+def test_variant_that_is_none_is_refused():
+    with pytest.raises(SystemExit, match="no variant larger: take some of preset"):
+        training_study.main(training_study.Options(variants=("larger",)))
 
 
 # Case R23: a search takes the same time in a tree with room to spare, so few rows that

@@ -17,6 +17,9 @@ from jaxsearch.learn.run_folder import RunFolder
 from tests.runs import SMALL
 
 FLAGS = [*SMALL, "--schedule", "constant", "--devices", "2"]
+EVALUATED = [
+    *("--evaluate-every", "3", "--evaluate-games", "8", "--evaluate-simulations", "2"),
+]
 
 
 def free_place():
@@ -64,7 +67,8 @@ def figures_of(run):
 # The rounding of sums over devices differs and nothing else, until it chooses a move.
 def test_two_processes_train_as_one_and_stop_together(tmp_path):
     run, one = tmp_path / "two", tmp_path / "one"
-    processes = start(run, *FLAGS, "--iterations", "100000", "--keep-last", "1")
+    flags = [*FLAGS, *EVALUATED]
+    processes = start(run, *flags, "--iterations", "100000", "--keep-last", "1")
     while len(figures_of(run)) < 4:
         assert [process.poll() for process in processes] == [None, None]
         time.sleep(0.01)
@@ -80,13 +84,32 @@ def test_two_processes_train_as_one_and_stop_together(tmp_path):
     assert [m["iteration"] for m in figures_of(run)] == list(range(1, last + 5))
     assert train.load_agent(run).params
 
-    assert train.main(["--run", str(one), *FLAGS, "--iterations", "12"]) == 0
+    assert train.main(["--run", str(one), *flags, "--iterations", "12"]) == 0
     for ours, theirs in zip(figures_of(run), figures_of(one), strict=False):
         for name in ("games", "updates", "game_length", "first_wins", "draws"):
             assert ours[name] == theirs[name]
+        assert ("elo" in ours) == ("elo" in theirs) == (ours["iteration"] % 3 == 0)
         for name in ("policy", "value"):
             if theirs[name] is not None:
                 np.testing.assert_allclose(ours[name], theirs[name], rtol=0.01)
+
+
+# The last checkpoint is whole, and a start of both goes on from it.
+@pytest.mark.parametrize("killed", [0, 1])
+def test_process_whose_other_is_killed_ends_and_says_how_to_go_on(tmp_path, killed):
+    run = tmp_path / "run"
+    processes = start(run, *FLAGS, "--iterations", "100000", "--save-every", "2")
+    while len(figures_of(run)) < 5:
+        assert [process.poll() for process in processes] == [None, None]
+        time.sleep(0.01)
+    began = time.monotonic()
+    processes[killed].kill()
+    _, told = finish(processes)
+    assert time.monotonic() - began < 60
+    assert "another process has ended" in told[1 - killed][1]
+    assert "--resume" in told[1 - killed][1]
+    finish_well(start(run, "--resume", "--iterations", "8"))
+    assert [m["iteration"] for m in figures_of(run)][:8] == list(range(1, 9))
 
 
 # What only the first process looks at ends the second one, too.

@@ -42,6 +42,25 @@ def test_interrupt_and_full_disk_end_in_one_line(
     assert error_text.count("\n") == 1
 
 
+def test_signal_ends_a_block_that_is_to_be_left():
+    reached = []
+    with Interruption() as interruption:
+        with interruption.leaving():
+            signal.raise_signal(signal.SIGTERM)
+            reached.append("inside")
+        reached.append("after")
+    assert (reached, interruption.signal_name) == (["after"], "SIGTERM")
+
+
+def test_error_in_a_block_that_is_to_be_left_is_raised():
+    with (
+        pytest.raises(ZeroDivisionError),
+        Interruption() as interruption,
+        interruption.leaving(),
+    ):
+        1 / 0  # noqa: B018
+
+
 def test_second_signal_ends_the_process_at_once():
     before = signal.getsignal(signal.SIGINT)
     with Interruption() as interruption:

@@ -1,8 +1,10 @@
 """train.py --resume: what is taken from the run, what may change, what is refused."""
 
+import functools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -185,18 +187,29 @@ EVALUATED = [
 
 
 # The second evaluation is at iteration 4, the save before it at 3.
-def test_run_killed_in_an_evaluation_finds_the_same_in_it(tmp_path, monkeypatch):
+def test_run_stopped_in_an_evaluation_finds_the_same_in_it(
+    tmp_path, monkeypatch, capsys
+):
     found, measure = [], train.TrainingEvaluation.measure
-    for name in ("straight", "killed"):
+    for name in ("straight", "killed", "stopped"):
         flags = ["--run", str(tmp_path / name), *SMALL, *EVALUATED]
         with monkeypatch.context() as patch:
             if name == "killed":
-                patch.setattr(train.TrainingEvaluation, "measure", killed_at(4))
+                patch.setattr(train.TrainingEvaluation, "measure", at(4, lambda: 1 / 0))
                 with pytest.raises(ZeroDivisionError):
                     train.main([*flags, "--iterations", "6"])
+            if name == "stopped":
+                stop = functools.partial(signal.raise_signal, signal.SIGTERM)
+                patch.setattr(train.TrainingEvaluation, "measure", at(4, stop))
+                assert train.main([*flags, "--iterations", "4"]) == 0
+                assert "stopped after iteration 4" in capsys.readouterr().out
+            if name != "straight":
                 assert iterations_of(tmp_path / name) == [1, 2, 3]
                 flags.append("--resume")
             patch.setattr(train.TrainingEvaluation, "measure", measure)
+            if name == "stopped":  # at its end, but for the evaluation
+                assert train.main(flags) == 0
+                assert iterations_of(tmp_path / name) == [1, 2, 3, 4]
             assert train.main([*flags, "--iterations", "6"]) == 0
         metrics = RunFolder(tmp_path / name).read_metrics()
         assert [m["iteration"] for m in metrics if "elo" in m] == [2, 4, 6]
@@ -205,17 +218,19 @@ def test_run_killed_in_an_evaluation_finds_the_same_in_it(tmp_path, monkeypatch)
         found.append([[m.get(figure) for figure in same] for m in metrics])
         page = (Path(train.__file__).parent / "docs/evaluate.md").read_text()
         assert all(f"`{name}`" in page for name in metrics[1])
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
 
 
-def killed_at(iteration):
+def at(iteration, act):
     measure = train.TrainingEvaluation.measure
 
-    def killed(evaluation, number, average):
+    def acting(evaluation, number, average):
         figures = measure(evaluation, number, average)
-        return figures if number < iteration else 1 / 0
+        if number >= iteration:
+            act()
+        return figures
 
-    return killed
+    return acting
 
 
 def test_option_given_twice_is_refused(tmp_path, capsys):

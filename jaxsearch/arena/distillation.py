@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import shlex
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -170,7 +169,6 @@ def distill(job: Distillation, console: Console) -> None:
         lessons = _taught(job, console)
         if lessons is None:
             return
-    began = time.monotonic()
     student = job.student
     fitter = Fitter(config, student.env, student.net, student.params, lessons)
     with (
@@ -185,22 +183,7 @@ def distill(job: Distillation, console: Console) -> None:
         ) as checkpoints,
         Bar(console, "fitting") as bar,
     ):
-        if any(checkpoints.steps):
-            step, parts, damaged = checkpoints.load_newest(**fitter.parts)
-            fitter.restore(parts)
-            for line in damaged:
-                console.print(f"warning: {line}", soft_wrap=True)
-            console.print(f"going on from iteration {step}")
-        else:
-            checkpoints.save(0, **fitter.parts)
-        folder.write_config(config)
-        folder.write_versions(backend.describe())
-        for line in folder.cut_metrics(fitter.iteration):
-            console.print(f"warning: {line}", soft_wrap=True)
-
-        fitter.compile()  # before the clock starts
-        console.print(f"set up in {time.monotonic() - began:.0f} s")
-
+        fitter.set_up(folder, checkpoints, console)  # before the clock starts
         while fitter.share_done < 1 and not interruption.signal_name:
             figures = fitter.iterate()
             folder.append_metrics(figures)
@@ -211,11 +194,7 @@ def distill(job: Distillation, console: Console) -> None:
             checkpoints.save(fitter.iteration, **fitter.parts)
 
     if name := interruption.signal_name:
-        console.print(
-            f"{name}: stopped after iteration {fitter.iteration}, everything is "
-            f"saved. Go on with:\n  {folder.resume_command}",
-            soft_wrap=True,
-        )
+        fitter.tell_stopped(name, folder, console)
     else:
         name = shlex.quote(f"{folder}?search=raw")
         console.print(
@@ -227,7 +206,7 @@ def distill(job: Distillation, console: Console) -> None:
 def _taught(job: Distillation, console: Console) -> Lessons | None:
     """The lessons of the teachers, kept in the folder; None if interrupted."""
     config, folder = job.student.config, job.folder
-    with folder.locked(), Interruption(leave=True) as interruption:
+    with folder.locked(), Interruption() as interruption, interruption.leaving():
         if not config.resume:
             folder.check_unused(config.env)  # again: from here on it is taken
         with Bar(console, "teaching") as bar:

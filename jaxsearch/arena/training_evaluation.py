@@ -1,6 +1,7 @@
 """What a run measures of its nets while it trains: a ladder, and solved positions."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +78,7 @@ class TrainingEvaluation:
         """What a checkpoint holds."""
         return {"ladder": self.ladder} if self._config.evaluate_every else {}
 
-    def restore(self, parts: dict[str, Any]) -> None:
+    def restore(self, parts: Mapping[str, Any]) -> None:
         if self._config.evaluate_every:
             self.ladder = parts["ladder"]
 

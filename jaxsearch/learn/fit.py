@@ -20,6 +20,7 @@ from jaxsearch.learn.learner import Batch, Losses, NetFn
 from jaxsearch.learn.lessons import Lessons
 from jaxsearch.learn.packing import Packing
 from jaxsearch.learn.programs import make_optimizer
+from jaxsearch.learn.resumable import Resumable
 from jaxsearch.learn.run_folder import UnusableRunError
 
 
@@ -54,16 +55,11 @@ def split_lessons(config: DistillConfig, lessons: Lessons) -> tuple[Lessons, Les
     return lessons.rows(slice(count, None)), lessons.rows(slice(count))
 
 
-class Fitter:
-    """The state of a fit and the programs that advance it.
+class Fitter(Resumable):
+    """The state of a fit and the programs that advance it."""
 
-    Attributes:
-      average: the averaged parameters, which play and are kept.
-      state: everything else that a fit needs to go on.
-    """
-
-    average: Any
     state: FitState
+    _config: DistillConfig
 
     def __init__(
         self,
@@ -73,7 +69,7 @@ class Fitter:
         params: Any,
         lessons: Lessons,
     ):
-        self._config = config
+        super().__init__(config)
         learned, held_out = split_lessons(config, lessons)
         self._learned = jax.tree.map(jnp.asarray, learned)
         self._held_out = [
@@ -91,25 +87,7 @@ class Fitter:
             finite=jnp.bool_(True),
         )
 
-    @property
-    def parts(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
-        return {"agent": self.average, "state": self.state}
-
-    def restore(self, parts: dict[str, Any]) -> None:
-        self.average, self.state = parts["agent"], parts["state"]
-
-    @property
-    def iteration(self) -> int:
-        return int(self.state.iteration)
-
-    @property
-    def share_done(self) -> float:
-        """The share of the run that is over, from 0 to 1."""
-        return self._config.share_done(self.iteration, float(self.state.seconds))
-
     def compile(self) -> None:
-        """Compiles the programs, once for the whole run."""
         scale, state = jnp.float32(1), self.state
         self._learn = self._learn.lower(
             self.average, state, self._learned, scale

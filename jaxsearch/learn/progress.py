@@ -1,8 +1,7 @@
 """What a training run shows while it works: a bar and figures, kept up to date."""
 
 from collections import deque
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.columns import Columns
 from rich.console import Console, RenderableType
@@ -39,31 +38,18 @@ _LEARNING = {
 _STRENGTH = {"Elo": ("elo", "{:+.0f}"), "accuracy": ("accuracy_search", "{:.1%}")}
 
 
-class TrainingProgress:
+class TrainingProgress(Bar):
     """A bar with the time left, and under it the figures of the last iterations.
 
     A terminal with little room, or none, shows them in one line.
     """
 
     def __init__(self, console: Console):
-        self._console = console
-        self._bar = Bar(console, "training", "compiling")
+        super().__init__(console, "training", "compiling")
         self._recent: deque[dict[str, Any]] = deque(maxlen=_AVERAGED)
         self._strength: dict[str, float] = {}  # the newest, measured now and then
 
-    def __enter__(self) -> Self:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
-
-    def show(self, share_done: float, metrics: dict[str, Any]) -> None:
+    def show_iteration(self, share_done: float, metrics: dict[str, Any]) -> None:
         """Shows the metrics of an iteration; `share_done` of the run is over."""
         self._recent.append(metrics)
         for name, _ in _STRENGTH.values():
@@ -72,7 +58,7 @@ class TrainingProgress:
         line = self._figures(metrics)
         size = self._console.size
         small = size.width < _LEAST_WIDTH or size.height < _LEAST_HEIGHT
-        self._bar.show(share_done, line, None if small else self._panel(metrics))
+        self.show(share_done, line, None if small else self._panel(metrics))
 
     def _figures(self, metrics: dict[str, Any]) -> str:
         """The figures of an iteration in a line."""

@@ -1,7 +1,9 @@
 """A run in memory: what is on the device, and how it goes on by an iteration."""
 
+import contextlib
 import dataclasses
 import time
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import jax
@@ -10,10 +12,12 @@ import numpy as np
 
 from jaxsearch.learn import hosts, schedules
 from jaxsearch.learn.config import RunConfig
+from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.learner import Batch
 from jaxsearch.learn.metrics import Took, measure
 from jaxsearch.learn.programs import Drawable, Programs, TrainingState
 from jaxsearch.learn.replay import Drawn, Replay
+from jaxsearch.learn.resumable import Resumable
 
 
 class NotFiniteError(FloatingPointError):
@@ -33,33 +37,36 @@ class NotFiniteError(FloatingPointError):
 
 
 class Evaluation(Protocol):
-    """What measures the averaged net between iterations."""
+    """What measures the averaged net between iterations.
+
+    `restore` undoes what `measure` has done.
+    """
 
     @property
     def parts(self) -> dict[str, Any]: ...  # of a checkpoint, by name
-    def restore(self, parts: dict[str, Any]) -> None: ...
+    def restore(self, parts: Mapping[str, Any]) -> None: ...
     @property
     def player(self) -> Any: ...  # the parameters that play, None for the average
     def measure(self, iteration: int, average: Any) -> dict[str, Any]: ...
 
 
-class Trainer:
-    """The state of a run and the programs that advance it.
+class Trainer(Resumable):
+    """The state of a run of self-play and the programs that advance it.
 
     Attributes:
-      average: the averaged parameters, which are kept and, without a gate, play.
       replay: the positions to learn from.
-      state: everything else that a run needs to go on.
       evaluation: what measures the net between iterations, or None.
     """
 
-    average: Any
     replay: Replay
     state: TrainingState
     evaluation: Evaluation | None = None
 
+    _config: RunConfig
+    _unmeasured: dict[str, Any] | None = None  # figures; the rest is to be measured
+
     def __init__(self, config: RunConfig, programs: Programs, params: Any):
-        self._config = config
+        super().__init__(config)
         self._programs = programs
         self.state = jax.block_until_ready(programs.start(jax.device_get(params)))
         self.replay = jax.block_until_ready(programs.start_replay(params))
@@ -67,32 +74,26 @@ class Trainer:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What a checkpoint holds: pytrees of arrays, by name.
-
-        What is added here comes back in `restore`. Small data of the host goes under
-        the name "notes", as JSON takes it.
-        """
         more = self.evaluation.parts if self.evaluation else {}
-        parts = {"agent": self.average, "state": self.state, "replay": self.replay}
-        return parts | more
+        notes = {"unmeasured": self._unmeasured}
+        return super().parts | {"replay": self.replay, "notes": notes} | more
 
-    def restore(self, parts: dict[str, Any]) -> None:
-        self.average, self.state = parts["agent"], parts["state"]
+    def restore(self, parts: Mapping[str, Any]) -> None:
+        super().restore(parts)
         self.replay = parts["replay"]
+        self._unmeasured = parts["notes"].get("unmeasured")
         if self.evaluation:
             self.evaluation.restore(parts)
 
     @property
-    def iteration(self) -> int:
-        return int(self.state.iteration)
+    def told(self) -> int:
+        return self.iteration - (self._unmeasured is not None)
 
     @property
-    def share_done(self) -> float:
-        """The share of the run that is over, from 0 to 1."""
-        return self._config.share_done(self.iteration, float(self.state.seconds))
+    def is_done(self) -> bool:
+        return self.share_done >= 1 and self.told == self.iteration
 
     def compile(self) -> None:
-        """Compiles the programs, once for the whole run."""
         programs, state, average = self._programs, self.state, self.average
         number, scale = np.int32(0), np.float32(1)
         play = programs.play.lower(average, state)
@@ -117,13 +118,35 @@ class Trainer:
             seconds.append(time.monotonic() - began)
         return min(seconds[1:])
 
-    def iterate(self) -> dict[str, Any]:
-        """Plays some moves in all games, takes the learning steps due; gives figures.
+    def iterate(self, interruption: Interruption) -> dict[str, Any] | None:
+        """Plays some moves in all games, takes the learning steps due, evaluates.
+
+        Gives the figures; None if a signal has cut the evaluation short, which is all
+        that the next call then does, in this run or a resumed one. Several processes
+        begin none after a signal, but end the one they are at.
 
         Raises:
           NotFiniteError: the loss or the parameters have become infinite or NaN. The
             trainer cannot go on.
         """
+        figures = self._unmeasured or self._advance()
+        self._unmeasured = None
+        if self.evaluation is None:
+            return figures
+        measured, before = None, self.evaluation.parts
+        alone = jax.process_count() == 1
+        leaving = interruption.leaving() if alone else contextlib.nullcontext()
+        if not hosts.any_of(interruption.signal_name):
+            with leaving:
+                measured = self.evaluation.measure(self.iteration, self.average)
+        if measured is None:
+            self.evaluation.restore(before)
+            self._unmeasured = figures
+            return None
+        return figures | measured
+
+    def _advance(self) -> dict[str, Any]:
+        """An iteration without its evaluation."""
         config, state, average = self._config, self.state, self.average
         began, share = time.monotonic(), self.share_done
         window = np.int32(schedules.window(config, self.iteration + 1))
@@ -152,10 +175,7 @@ class Trainer:
         state = dataclasses.replace(state, seconds=state.seconds + spent)
         took = Took(play=played - began, learn=learned - played, net=self._net_seconds)
         self.average, self.replay, self.state = average, replay, state
-        figures = measure(config, state, counts, losses, took)
-        if self.evaluation:
-            figures |= self.evaluation.measure(self.iteration, average)
-        return figures
+        return measure(config, state, counts, losses, took)
 
     def _drawn(self, replay: Replay, drawable: Drawable, updates: int) -> Drawn:
         drawn = self._draw(replay, drawable, np.int32(updates))

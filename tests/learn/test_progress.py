@@ -31,7 +31,7 @@ def shown(*iterations, is_terminal, width=80):
     )
     with TrainingProgress(console) as progress:
         for metrics in iterations or [METRICS]:
-            progress.show(0.42, metrics)
+            progress.show_iteration(0.42, metrics)
     return re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", console.file.getvalue()).splitlines()
 
 
