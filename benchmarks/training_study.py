@@ -6,8 +6,9 @@ Each variant trains connect four by the preset, but for what its name stands for
 and is measured on the solved positions. So that other work on the machine counts for
 little, the minutes are those of the processor, divided by its cores. A line of JSON for
 each: `raw`, `with_32` and `with_128` are the shares of positions whose outcome the net
-keeps alone and with 32 and 128 simulations, `curve` the minutes, `raw` and `with_32` in
-between. The runs stay in the folder --runs, for evaluate.py to play.
+keeps alone and with 32 and 128 simulations, `value_error` is the mean square by which
+its value is off the outcome, which is -1, 0 or 1, `curve` has the minutes, `raw` and
+`with_32` in between. The runs stay in the folder --runs, for evaluate.py to play.
 """
 
 import contextlib
@@ -19,12 +20,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
+import jax
+import numpy as np
 import tyro
 from tyro.conf import Positional, arg
 
 import train
 from benchmarks.report import Options as SharedOptions
 from benchmarks.report import Report, new_table, show
+from jaxsearch.arena import positions
 from jaxsearch.learn import trainer
 from jaxsearch.learn.files import read_object
 from jaxsearch.learn.run_folder import RunFolder
@@ -35,6 +39,10 @@ VARIANTS = {
     "short_openings": "--opening-plies 8",
     "more_simulations": "--simulations 16",
     "playout_cap": "--simulations 16 --fast-simulations 4 --full-share 0.25",
+    "growing_window": "--positions 400000 --first-positions 60000",
+    "large_window": "--positions 180000",
+    "wdl_head": "--value-head wdl",
+    "search_values": "--search-value-share 0.75",
     "surprise": "--surprise-share 0.5",
     "no_proofs": "--no-solve",
     "tree_reuse": "--reuse-tree",
@@ -70,14 +78,16 @@ def main(options: Options) -> None:
     for name in options.variants:
         report.add(**measure_variant(name, options))
     percent = ("raw", "with_32", "with_128")
+    numbers = ("positions", *percent, "value error")
     rows = new_table(
         f"solved outcomes kept after {options.minutes:g} minutes, %",
         ("variant",),
-        ("positions", *percent),
+        numbers,
     )
     for result in report.results:
         shares = (f"{100 * result[column]:.1f}" for column in percent)
-        rows.add_row(result["variant"], f"{result['positions']:,}", *shares)
+        error = f"{result['value_error']:.3f}"
+        rows.add_row(result["variant"], f"{result['positions']:,}", *shares, error)
     show(rows)
 
 
@@ -111,12 +121,19 @@ def measure_variant(name: str, options: Options) -> dict[str, Any]:
         "raw": raw,
         "with_32": with_32,
         "with_128": with_128,
+        "value_error": round(value_error(train.load_agent(folder.path)), 4),
         "curve": [
             (round(m["seconds"] / 60, 2), m["accuracy_raw"], m["accuracy_search"])
             for m in metrics
             if "accuracy_raw" in m
         ],
     }
+
+
+def value_error(agent: Any) -> float:
+    solved = positions.solved_positions(agent.env)
+    _, value = agent.evaluate(agent.params, jax.random.key(0), solved.states)
+    return float(np.mean((np.asarray(value) - solved.outcome) ** 2))
 
 
 def processor_seconds() -> float:

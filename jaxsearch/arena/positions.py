@@ -63,8 +63,18 @@ class SolvedPositions(NamedTuple):
     """Positions of which it is known how every move ends under perfect play."""
 
     states: Any  # [n]
-    keeps_outcome: np.ndarray  # [n, A] bool: the legal moves of the best outcome
+    outcomes: np.ndarray  # [n, A] int: 1, 0, -1 for the mover, or solved_game.ILLEGAL
     plies: np.ndarray  # [n] int: stones on the board
+
+    @property
+    def outcome(self) -> np.ndarray:
+        """[n] int: of perfect play, for the mover."""
+        return self.outcomes.max(axis=1)
+
+    @property
+    def keeps_outcome(self) -> np.ndarray:
+        """[n, A] bool: the legal moves of the best outcome."""
+        return self.outcomes == self.outcome[:, None]
 
 
 def check_positions(env: Any, *, instead: str = "a match") -> None:
@@ -122,17 +132,16 @@ def solved_positions(env: Any) -> SolvedPositions:
     """
     if env.id in solved_game.GAMES:
         solved = solve_game(env)
-        return SolvedPositions(solved.states, solved.keeps_outcome, solved.plies)
+        return SolvedPositions(solved.states, solved.outcomes, solved.plies)
     data = importlib.resources.files("jaxsearch.arena") / "data"
     text = (data / "connect_four_solved.json").read_text()
     records = json.loads(text)["data"]
     states = [env.from_text(record["moves"]) for record in records]
     legal = np.stack([np.asarray(state.legal_action_mask) for state in states])
     outcomes = np.sign([record["scores"] for record in records])
-    best = np.max(np.where(legal, outcomes, -2), axis=1, keepdims=True)
     return SolvedPositions(
         states=jax.tree.map(lambda *leaves: jnp.stack(leaves), *states),
-        keeps_outcome=legal & (outcomes == best),
+        outcomes=np.where(legal, outcomes, solved_game.ILLEGAL),
         plies=np.array([len(record["moves"]) for record in records]),
     )
 
