@@ -182,7 +182,7 @@ def test_run_killed_in_its_first_save_starts_again(run, capsys):
 
 EVALUATED = [
     *("--evaluate-every", "2", "--evaluate-games", "8", "--gate", "0.5"),
-    *("--evaluate-simulations", "2", "--save-every", "3"),
+    *("--evaluate-simulations", "2", "--save-every", "3", "--schedule", "constant"),
 ]
 
 
