@@ -37,6 +37,8 @@ VARIANTS = {
     "preset": "",
     "another_seed": "--seed 1",
     "short_openings": "--opening-plies 8",
+    "little_noise": "--temperature 0.3",
+    "no_noise": "--temperature 0",
     "more_simulations": "--simulations 16",
     "playout_cap": "--simulations 16 --fast-simulations 4 --full-share 0.25",
     "growing_window": "--positions 400000 --first-positions 60000",

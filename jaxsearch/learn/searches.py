@@ -52,8 +52,8 @@ def _search(settings: Settings, num_simulations: int, *, full: bool) -> SearchFn
 
     def search(params, keys, root, recurrent_fn, invalid_actions, ply, **more):
         chosen = options | more
-        if "puct" in settings.search:
-            chosen["temperature"] = temperature(settings, ply)
+        noise = "temperature" if "puct" in settings.search else "gumbel_scale"
+        chosen[noise] = temperature(settings, ply)
         return policy(
             params,
             keys[0] if one_key else keys,
@@ -68,7 +68,7 @@ def _search(settings: Settings, num_simulations: int, *, full: bool) -> SearchFn
 
 
 def temperature(settings: Settings, ply: Any) -> Any:
-    """Of the moves [B] of PUCT: it halves every so many plies, down to its end."""
+    """Of the moves [B]: it halves every so many plies, down to its end."""
     if not settings.temperature_half_life:
         return settings.temperature
     over = settings.temperature - settings.temperature_end

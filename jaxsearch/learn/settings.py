@@ -117,8 +117,8 @@ class Settings(LearnerSettings):
     """A game starts after a random number of random moves, up to this one: 20 for a net
     that knows positions of all kinds, fewer where random moves spoil a game."""
     temperature: float = 1.0
-    """Of the PUCT searches, which draw moves in proportion to visits ** (1 /
-    temperature); Gumbel chooses by itself."""
+    """How much chance chooses the moves, 0 for none. PUCT draws them in proportion to
+    visits ** (1 / temperature), and Gumbel's noise is scaled by it."""
     temperature_half_life: float = 0.0
     """Plies in which the temperature halves on its way to its end; 0 to keep it."""
     temperature_end: float = 0.0
@@ -261,9 +261,8 @@ _SHARES = (
 # Settings that only some searches take.
 _OF_SEARCHES = {
     "considered_actions": ("gumbel", "mctx-gumbel"),
-    "temperature": ("puct", "mctx-puct"),
-    "temperature_half_life": ("puct", "mctx-puct"),
-    "temperature_end": ("puct", "mctx-puct"),
+    "temperature_half_life": ("puct", "gumbel", "mctx-puct"),
+    "temperature_end": ("puct", "gumbel", "mctx-puct"),
     "root_temperature": ("puct",),
     "forced_playouts": ("puct",),
 }

@@ -58,6 +58,17 @@ def test_gumbel_visits_no_more_moves_than_are_considered():
     np.testing.assert_array_equal(visited.sum(axis=1), 2)
 
 
+@pytest.mark.parametrize("search", ["gumbel", "mctx-gumbel"])
+def test_gumbel_without_temperature_leaves_moves_to_no_chance(search):
+    chosen = {}
+    for temperature in (0.0, 1.0):
+        settings = Settings(search=search, simulations=16, temperature=temperature)
+        runs = [weights_of(settings, seed=seed)[1].action for seed in range(8)]
+        chosen[temperature] = len(np.unique(np.concatenate(runs)))
+    assert chosen[0.0] == 1
+    assert chosen[1.0] > 2
+
+
 def test_trees_that_are_kept_have_room_for_another_search():
     _, output = weights_of(Settings(simulations=6, reuse_tree=True))
     assert output.search_tree.capacity == 13

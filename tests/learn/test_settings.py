@@ -8,7 +8,10 @@ from jaxsearch.learn.settings import Settings
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": 0.5}, "--temperature 0.5 is for --search puct or mctx-puct"),
+        (
+            {"search": "mctx-gumbel", "temperature_half_life": 5.0},
+            "--temperature-half-life 5.0 is for --search puct or gumbel or mctx-puct",
+        ),
         (
             {"search": "mctx-puct", "forced_playouts": 2.0},
             "--forced-playouts 2.0 is for --search puct, got --search mctx-puct",
