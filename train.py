@@ -50,6 +50,7 @@ from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.presets import PRESETS, preset_named
 from jaxsearch.learn.programs import Programs
 from jaxsearch.learn.progress import TrainingProgress
+from jaxsearch.learn.resumable import open_checkpoints
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.learn.settings import flag, read_options
 from jaxsearch.learn.starts import read_starts
@@ -206,13 +207,7 @@ def train(
     with (
         folder.locked(),
         Interruption() as interruption,
-        Checkpoints(
-            folder.checkpoints,
-            config.lasting(),
-            keep_last=config.keep_last,
-            keep_every=config.keep_every,
-            writable=True,
-        ) as checkpoints,
+        open_checkpoints(folder, config) as checkpoints,
         TrainingProgress(console) as progress,
         Events(folder.tensorboard) as events,
     ):

@@ -31,11 +31,11 @@ from jaxsearch.arena.teachers import (
 from jaxsearch.learn import memory
 from jaxsearch.learn.agent import Agent
 from jaxsearch.learn.bar import Bar
-from jaxsearch.learn.checkpoint import Checkpoints
 from jaxsearch.learn.config import AgentConfig, DistillConfig
 from jaxsearch.learn.fit import Fitter, split_lessons
 from jaxsearch.learn.interruption import Interruption
 from jaxsearch.learn.lessons import Lessons, load_lessons, save_lessons
+from jaxsearch.learn.resumable import open_checkpoints
 from jaxsearch.learn.run_folder import RunFolder, UnusableRunError
 from jaxsearch.program import one_line
 
@@ -174,13 +174,7 @@ def distill(job: Distillation, console: Console) -> None:
     with (
         folder.locked(),
         Interruption() as interruption,
-        Checkpoints(
-            folder.checkpoints,
-            config.lasting(),
-            keep_last=config.keep_last,
-            keep_every=config.keep_every,
-            writable=True,
-        ) as checkpoints,
+        open_checkpoints(folder, config) as checkpoints,
         Bar(console, "fitting") as bar,
     ):
         fitter.set_up(folder, checkpoints, console)  # before the clock starts

@@ -95,5 +95,16 @@ class Resumable(ABC):
         )
 
 
+def open_checkpoints(folder: RunFolder, config: AgentConfig) -> Checkpoints:
+    """Those of a run, to save more of them."""
+    return Checkpoints(
+        folder.checkpoints,
+        config.lasting(),
+        keep_last=config.keep_last,
+        keep_every=config.keep_every,
+        writable=True,
+    )
+
+
 def _arrays(parts: dict[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if name != "notes"}
