@@ -87,11 +87,12 @@ class TrainingEvaluation:
         """The parameters that self-play uses, or None for the newest average."""
         return self.ladder.promoted if self._config.gate else None
 
-    def measure(self, iteration: int, average: Any) -> dict[str, Any]:
-        """Measures the averaged net of an iteration, if one is due; gives figures."""
+    def is_due(self, iteration: int) -> bool:
         every = self._config.evaluate_every
-        if not every or iteration % every:
-            return {}
+        return every > 0 and iteration % every == 0
+
+    def measure(self, iteration: int, average: Any) -> dict[str, Any]:
+        """Measures the averaged net of an iteration; gives figures."""
         began = time.monotonic()
         figures = self._climb(iteration, average)
         if self._env.id in GAMES:

@@ -47,6 +47,7 @@ class Evaluation(Protocol):
     def restore(self, parts: Mapping[str, Any]) -> None: ...
     @property
     def player(self) -> Any: ...  # the parameters that play, None for the average
+    def is_due(self, iteration: int) -> bool: ...
     def measure(self, iteration: int, average: Any) -> dict[str, Any]: ...
 
 
@@ -131,7 +132,7 @@ class Trainer(Resumable):
         """
         figures = self._unmeasured or self._advance()
         self._unmeasured = None
-        if self.evaluation is None:
+        if self.evaluation is None or not self.evaluation.is_due(self.iteration):
             return figures
         measured, before = None, self.evaluation.parts
         alone = jax.process_count() == 1

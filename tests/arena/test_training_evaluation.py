@@ -61,7 +61,7 @@ def test_only_a_net_that_wins_often_enough_is_promoted(evaluation, nets):
     assert (same["score"], same["promoted"]) == (0.5, 0)
     assert same["elo"] == pytest.approx(0, abs=1e-3)
     assert plays(gated, nets(0.0))
-    assert gated.measure(3, nets(1.0)) == {}
+    assert [gated.is_due(iteration) for iteration in (2, 3, 4)] == [True, False, True]
     better = gated.measure(4, nets(1.0))
     assert better["score_low"] > 0.55 and better["promoted"] == 1
     assert better["elo"] > 4 * better["elo_error"] > 0
