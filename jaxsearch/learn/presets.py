@@ -35,12 +35,12 @@ PRESETS: dict[str, Preset] = {
         _CPU, {"env": "connect_four", "simulations": 8, "minutes": 10.0}
     ),
     "othello_6x6": Preset(
-        _CPU, {"env": "othello_6x6", "opening_plies": 12, "minutes": 15.0}
+        _CPU, {"env": "othello_6x6", "opening_plies": 12, "minutes": 5.0}
     ),
-    "hex_7x7": Preset(_CPU, {"env": "hex_7x7", "opening_plies": 4, "minutes": 15.0}),
+    "hex_7x7": Preset(_CPU, {"env": "hex_7x7", "opening_plies": 4, "minutes": 5.0}),
     "ultimate_tic_tac_toe": Preset(
         _CPU,
-        {"env": "ultimate_tic_tac_toe", "opening_plies": 8, "minutes": 20.0},
+        {"env": "ultimate_tic_tac_toe", "opening_plies": 8, "minutes": 10.0},
     ),
     "othello": Preset(
         _GPU,
