@@ -40,7 +40,7 @@ from jaxsearch.arena.last_measures import measure_agent
 from jaxsearch.arena.player_names import check_run_name
 from jaxsearch.arena.report_page import ReportPage
 from jaxsearch.arena.sample_games import GameSampler
-from jaxsearch.arena.training_evaluation import TrainingEvaluation
+from jaxsearch.arena.training_evaluation import TrainingEvaluation, check_evaluation
 from jaxsearch.learn import hosts, memory
 from jaxsearch.learn.agent import Agent, ConfigT, untrained_agent
 from jaxsearch.learn.checkpoint import Checkpoints
@@ -184,6 +184,7 @@ def prepare(config: Config) -> tuple[RunFolder, Agent, Programs, str]:
         )
     with folder.naming_config() if config.resume else contextlib.nullcontext():
         agent = make_agent(config, copies=memory.COPIES)
+        check_evaluation(agent)
         file = folder.openings if config.resume else Path(config.openings or "")
         starts = read_starts(agent.env, file) if config.openings else None
         return folder, agent, *memory.programs_that_fit(config, agent, starts)
@@ -227,6 +228,12 @@ def train(
             with hosts.together():
                 sampler.save(trainer.average, trainer.iteration, interruption)
 
+        def sample_if_due():
+            every, iteration = config.sample_every, trainer.iteration
+            if every and iteration and iteration % every == 0:
+                sample()
+
+        sample_if_due()  # a signal may have cut it short
         while not hosts.any_of(interruption.signal_name) and not trainer.is_done:
             figures = trainer.iterate(interruption)
             with hosts.together():
@@ -236,8 +243,7 @@ def train(
                     progress.show_iteration(trainer.share_done, figures)
             if trainer.iteration % config.save_every == 0:
                 checkpoints.save(trainer.iteration, **trainer.parts)
-            if config.sample_every and trainer.iteration % config.sample_every == 0:
-                sample()
+            sample_if_due()
         if name := hosts.any_of(interruption.signal_name):
             console.print(f"{name}: saving; a second one ends at once")
         if trainer.iteration not in checkpoints.steps:
@@ -254,13 +260,16 @@ def train(
 def report(folder: RunFolder, agent: Agent, console: Console) -> None:
     """Measures what the run came to and tells all of it on a page."""
     config = agent.config
-    page = ReportPage(folder, config, agent.env)
-    page.write()  # as it is, in case that the measurements are interrupted
-    console.print(f"report of the run: {page.path}", soft_wrap=True)
+    page = None
+    if folder.read_metrics():  # there is no page of nothing
+        page = ReportPage(folder, config, agent.env)
+        page.write()  # as it is, in case that the measurements are interrupted
+        console.print(f"report of the run: {page.path}", soft_wrap=True)
     if config.evaluate:
         measured = measure_agent(agent, str(folder), console, config.seed)
         write_json(folder.measured, measured)
-        page.write()
+        if page:
+            page.write()
 
 
 # --------------------------------------------------------------------------------------
@@ -301,9 +310,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if trained is None:
         return 0
-    with Interruption() as interruption, hosts.first_alone(), interruption.leaving():
+    with Interruption() as interruption, hosts.first_alone():
         if hosts.is_first():
-            report(folder, trained, console)
+            interruption.until_signal(lambda: report(folder, trained, console))
     if interruption.signal_name:
         console.print(
             f"{interruption.signal_name}: stopped before all was measured, the run is "
@@ -325,6 +334,7 @@ def report_run(arguments: Sequence[str]) -> int:
     def read(run: str) -> tuple[RunFolder, AgentConfig, Any]:
         folder = RunFolder(run)
         config = folder.read_config(Config, DistillConfig)
+        folder = RunFolder(run, config.program)
         with folder.naming_config():
             options = read_options(config.env_options)
             return folder, config, envs.make_in_turn(config.env, **options)

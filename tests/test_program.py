@@ -42,23 +42,56 @@ def test_interrupt_and_full_disk_end_in_one_line(
     assert error_text.count("\n") == 1
 
 
-def test_signal_ends_a_block_that_is_to_be_left():
+def test_signal_ends_work_that_is_to_be_left():
     reached = []
-    with Interruption() as interruption:
-        with interruption.leaving():
-            signal.raise_signal(signal.SIGTERM)
-            reached.append("inside")
+
+    def work():
+        reached.append("inside")
+        signal.raise_signal(signal.SIGTERM)
         reached.append("after")
-    assert (reached, interruption.signal_name) == (["after"], "SIGTERM")
+
+    with Interruption() as interruption:
+        assert interruption.until_signal(lambda: 3) == 3
+        assert interruption.until_signal(work) is None
+        assert interruption.until_signal(lambda: 3) is None
+    assert (reached, interruption.signal_name) == (["inside"], "SIGTERM")
 
 
-def test_error_in_a_block_that_is_to_be_left_is_raised():
-    with (
-        pytest.raises(ZeroDivisionError),
-        Interruption() as interruption,
-        interruption.leaving(),
-    ):
-        1 / 0  # noqa: B018
+# Wherever it comes, line by line, it is noted and never raised.
+def test_signal_at_any_line_of_work_is_noted():
+    code = Interruption.until_signal.__code__
+    lines = {number for _, _, number in code.co_lines() if number}
+
+    def at(line):
+        def trace(frame, event, _):
+            if frame.f_code is not code:
+                return trace if event == "call" else None
+            if event == "line" and frame.f_lineno == line and not sent:
+                sent.append(line)
+                signal.raise_signal(signal.SIGTERM)
+            return trace
+
+        return trace
+
+    reached = 0
+    for line in sorted(lines):
+        sent = []
+        with Interruption() as interruption:
+            before = sys.gettrace()
+            sys.settrace(at(line))
+            try:
+                given = interruption.until_signal(lambda: 3)
+            finally:
+                sys.settrace(before)
+            assert interruption.signal_name == ("SIGTERM" if sent else None)
+            assert given in (3, None)
+        reached += len(sent)
+    assert reached >= 4
+
+
+def test_error_in_work_that_is_to_be_left_is_raised():
+    with pytest.raises(ZeroDivisionError), Interruption() as interruption:
+        interruption.until_signal(lambda: 1 / 0)
 
 
 def test_second_signal_ends_the_process_at_once():

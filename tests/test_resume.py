@@ -1,10 +1,8 @@
 """train.py --resume: what is taken from the run, what may change, what is refused."""
 
-import functools
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -180,57 +178,12 @@ def test_run_killed_in_its_first_save_starts_again(run, capsys):
     assert iterations_of(run) == [1, 2]
 
 
-EVALUATED = [
-    *("--evaluate-every", "2", "--evaluate-games", "8", "--gate", "0.5"),
-    *("--evaluate-simulations", "2", "--save-every", "3", "--schedule", "constant"),
-]
-
-
-# The second evaluation is at iteration 4, the save before it at 3.
-def test_run_stopped_in_an_evaluation_finds_the_same_in_it(
-    tmp_path, monkeypatch, capsys
-):
-    found, measure = [], train.TrainingEvaluation.measure
-    for name in ("straight", "killed", "stopped"):
-        flags = ["--run", str(tmp_path / name), *SMALL, *EVALUATED]
-        with monkeypatch.context() as patch:
-            if name == "killed":
-                patch.setattr(train.TrainingEvaluation, "measure", at(4, lambda: 1 / 0))
-                with pytest.raises(ZeroDivisionError):
-                    train.main([*flags, "--iterations", "6"])
-            if name == "stopped":
-                stop = functools.partial(signal.raise_signal, signal.SIGTERM)
-                patch.setattr(train.TrainingEvaluation, "measure", at(4, stop))
-                assert train.main([*flags, "--iterations", "4"]) == 0
-                assert "stopped after iteration 4" in capsys.readouterr().out
-            if name != "straight":
-                assert iterations_of(tmp_path / name) == [1, 2, 3]
-                flags.append("--resume")
-            patch.setattr(train.TrainingEvaluation, "measure", measure)
-            if name == "stopped":  # at its end, but for the evaluation
-                assert train.main(flags) == 0
-                assert iterations_of(tmp_path / name) == [1, 2, 3, 4]
-            assert train.main([*flags, "--iterations", "6"]) == 0
-        metrics = RunFolder(tmp_path / name).read_metrics()
-        assert [m["iteration"] for m in metrics if "elo" in m] == [2, 4, 6]
-        same = ("iteration", "loss", "games", "elo", "elo_error", "score", "score_low")
-        same += ("score_high", "promoted", "accuracy_raw", "accuracy_search")
-        found.append([[m.get(figure) for figure in same] for m in metrics])
-        page = (Path(train.__file__).parent / "docs/evaluate.md").read_text()
-        assert all(f"`{name}`" in page for name in metrics[1])
-    assert found[0] == found[1] == found[2]
-
-
-def at(iteration, act):
-    measure = train.TrainingEvaluation.measure
-
-    def acting(evaluation, number, average):
-        figures = measure(evaluation, number, average)
-        if number >= iteration:
-            act()
-        return figures
-
-    return acting
+def test_finished_run_without_its_metrics_ends_without_a_page(run, capsys):
+    (run / "metrics.jsonl").unlink()
+    (run / "report.html").unlink()
+    assert resume(run) == 0
+    assert not (run / "report.html").exists()
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_option_given_twice_is_refused(tmp_path, capsys):

@@ -200,21 +200,29 @@ def distill(job: Distillation, console: Console) -> None:
 def _taught(job: Distillation, console: Console) -> Lessons | None:
     """The lessons of the teachers, kept in the folder; None if interrupted."""
     config, folder = job.student.config, job.folder
-    with folder.locked(), Interruption() as interruption, interruption.leaving():
+    with folder.locked(), Interruption() as interruption:
         if not config.resume:
             folder.check_unused(config.env)  # again: from here on it is taken
         with Bar(console, "teaching") as bar:
-            lessons = job.teach(bar.show)
+            lessons = interruption.until_signal(lambda: job.teach(bar.show))
+        if lessons is None:
+            console.print(
+                f"{interruption.signal_name}: stopped while the teachers were "
+                "teaching, of which nothing is kept: start again with the same command",
+                soft_wrap=True,
+            )
+            return None
         _, held_out = split_lessons(config, lessons)
         console.print(
             f"{len(lessons):,} different positions, {len(held_out):,} of them held out"
         )
         folder.write_config(config)
         save_lessons(folder.lessons, lessons)
-        return lessons
+        if interruption.signal_name is None:
+            return lessons
     console.print(
-        f"{interruption.signal_name}: stopped while the teachers were teaching, of "
-        "which nothing is kept: start again with the same command",
+        f"{interruption.signal_name}: stopped when the teachers had taught. Go on "
+        f"with:\n  {folder.resume_command}",
         soft_wrap=True,
     )
     return None

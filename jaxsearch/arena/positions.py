@@ -24,6 +24,9 @@ GAME = "connect_four"
 GAMES = (GAME, *solved_game.GAMES)
 """The games of which there are solved positions."""
 
+BATCH_SIZE = 600
+"""Positions that are searched at a time, if nothing else is said."""
+
 _PLY_RANGES = ((0, 13), (14, 17), (18, 21), (22, 25), (26, 42))
 
 
@@ -87,7 +90,11 @@ def check_positions(env: Any, *, instead: str = "a match") -> None:
 
 
 def evaluate_positions(
-    env: Any, player: Player, *, key: jax.Array | None = None, batch_size: int = 600
+    env: Any,
+    player: Player,
+    *,
+    key: jax.Array | None = None,
+    batch_size: int = BATCH_SIZE,
 ) -> PositionsResult:
     """Lets a player move in all solved positions.
 

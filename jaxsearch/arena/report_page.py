@@ -147,8 +147,8 @@ class ReportPage:
             table = _results(measured)
         except FileNotFoundError:
             return ""
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            told = f"{self._folder.measured.name} cannot be read: {error}"
+        except Exception as error:  # as whatever what is damaged shows
+            told = f"{self._folder.measured.name} cannot be read: {error!r}"
             return f"<p>{escape(told)}</p>"
         return f'<div class="card scroll">{table}</div>'
 

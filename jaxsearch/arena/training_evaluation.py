@@ -12,10 +12,12 @@ import numpy as np
 from jaxsearch.arena.elo import Ratings, fit_ratings, scored_match
 from jaxsearch.arena.match import MatchResult, play_match
 from jaxsearch.arena.openings import random_openings
-from jaxsearch.arena.players import STRONGEST, raw_player, search_player
-from jaxsearch.arena.positions import GAMES, evaluate_positions
+from jaxsearch.arena.players import STRONGEST, Player, raw_player, search_player
+from jaxsearch.arena.positions import BATCH_SIZE, GAMES, evaluate_positions
 from jaxsearch.learn.agent import Agent
 from jaxsearch.learn.config import RunConfig
+from jaxsearch.search.memory import TreeTooLargeError
+from jaxsearch.vector import start_all
 
 _PROMOTED, _ANCHOR, _NEW = range(3)  # the players of an evaluation
 _OPENING_PLIES = (4, 2, 1, 0)  # of a match: the first that random play survives
@@ -39,6 +41,32 @@ class Ladder:
     covariance: jax.Array  # [2, 2] float32
 
 
+def check_evaluation(agent: Agent[Any]) -> None:
+    """Raises ValueError if the searches of an evaluation cannot be held."""
+    config, env = agent.config, agent.env
+    if not config.evaluate_every:
+        return
+    player = _searching_player(agent)
+    rows = config.evaluate_games // 2
+    if env.id in GAMES:
+        rows = max(rows, BATCH_SIZE)
+
+    def look(params, key):
+        return player.choose(params, key, start_all(env, key, rows))
+
+    try:
+        jax.eval_shape(look, player.params, jax.random.key(0))
+    except TreeTooLargeError as error:
+        raise ValueError(
+            f"{error}; lower --evaluate-games or --evaluate-simulations"
+        ) from None
+
+
+def _searching_player(agent: Agent[Any]) -> Player:
+    simulations = agent.config.evaluate_simulations
+    return search_player(agent, num_simulations=simulations, **STRONGEST)
+
+
 class TrainingEvaluation:
     """Measures the averaged net every so many iterations.
 
@@ -60,8 +88,7 @@ class TrainingEvaluation:
         if not agent.config.evaluate_every:
             return
         self._key = jax.random.split(jax.random.key(agent.config.seed), 3)[2]
-        simulations = agent.config.evaluate_simulations
-        self._searching = search_player(agent, num_simulations=simulations, **STRONGEST)
+        self._searching = _searching_player(agent)
         self._raw = raw_player(agent)
         self._opening_plies = _opening_plies(agent.env)
         self._sharding = jax.tree.leaves(first)[0].sharding

@@ -169,7 +169,8 @@ class Checkpoints:
             try:
                 about = _about(folder, examples)
                 self._check_settings(folder, about["settings"])
-                parts = ocp.load_checkpointables(str(folder), abstract)
+                notes = {"notes": about["notes"]}
+                parts = ocp.load_checkpointables(str(folder), abstract) | notes
             except UnusableRunError:
                 raise
             # A damaged file shows as whatever error the reader stumbles over.
@@ -180,7 +181,6 @@ class Checkpoints:
                 damaged.append(f"checkpoint {folder} cannot be read: {reason}")
             else:
                 using = f"; using the one before it, {step}: nothing is to be done"
-                parts["notes"] = about["notes"]
                 return step, parts, [line + using for line in damaged]
         if damaged:
             raise UnusableRunError(

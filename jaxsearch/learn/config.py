@@ -135,6 +135,8 @@ class RunConfig(AgentConfig, Settings):
     def check(self) -> None:
         super().check()
         hosts.check_flags(self.coordinator, self.processes, self.process)
+        if self.openings == "":
+            raise ValueError("--openings is a file of positions, got ''")
         if self.gate > 1:
             raise ValueError(f"--gate is a share from 0 to 1, got {self.gate}")
         if self.gate and not self.evaluate_every:

@@ -78,6 +78,8 @@ def check_file(path: Path) -> None:
 def check_folder(path: Path) -> None:
     """Raises ValueError if no folder can be made or filled there; leaves no trace."""
     _check_place(path)
+    if path.is_symlink() and not path.exists():
+        raise ValueError(f"cannot write into {path}: it is a link to nothing")
     if path.exists() and not path.is_dir():
         raise ValueError(f"cannot write into {path}: it is a file")
 

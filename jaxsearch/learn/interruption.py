@@ -1,10 +1,11 @@
 """Stopping a run from outside."""
 
-import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable
 from types import FrameType
-from typing import Self
+from typing import Self, TypeVar
+
+ResultT = TypeVar("ResultT")
 
 
 class Interruption:
@@ -27,18 +28,22 @@ class Interruption:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    @contextlib.contextmanager
-    def leaving(self) -> Iterator[None]:
-        """Inside, a signal ends the block at once and without an error."""
-        self._leave = True
+    def until_signal(self, work: Callable[[], ResultT]) -> ResultT | None:
+        """What some work gives; None if a signal ends it, or came before."""
+        given = None
         try:
-            yield
+            try:
+                self._leave = True
+                if self.signal_name is None:
+                    given = work()
+            finally:
+                self._leave = False
         # Whatever became of the KeyboardInterrupt on its way out.
         except BaseException:
+            self._leave = False
             if self.signal_name is None:
                 raise
-        finally:
-            self._leave = False
+        return given
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         del frame

@@ -56,7 +56,7 @@ def measure(
         "policy_divergence": loss("policy_divergence"),
         "value": loss("value"),
         "ownership": loss("ownership"),
-        "score": loss("score"),
+        "score_error": loss("score"),
         "game_length": share(counts.plies),
         "first_wins": share(counts.wins_first),
         "second_wins": share(counts.wins_second),

@@ -77,6 +77,7 @@ class Resumable(ABC):
             console.print(f"going on from iteration {step}")
         else:
             checkpoints.save(0, **self.parts)
+            checkpoints.wait()  # there is nothing else to go on from
         with hosts.together():
             folder.write_config(self._config)
             folder.write_versions(backend.describe())

@@ -186,9 +186,10 @@ class Settings(LearnerSettings):
             if value % devices:
                 below = value // devices * devices
                 near = [n for n in (below, below + devices) if n]
+                fewer = max(n for n in range(1, devices) if value % n == 0)
                 raise ValueError(
                     f"{flag(name)} {value} does not divide among {devices} devices: "
-                    f"take {' or '.join(map(str, near))}"
+                    f"take {' or '.join(map(str, near))}, or --devices {fewer}"
                 )
         for name in ("simulations", "plies"):
             value = getattr(self, name)

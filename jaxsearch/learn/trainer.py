@@ -1,7 +1,7 @@
 """A run in memory: what is on the device, and how it goes on by an iteration."""
 
-import contextlib
 import dataclasses
+import functools
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -134,12 +134,14 @@ class Trainer(Resumable):
         self._unmeasured = None
         if self.evaluation is None or not self.evaluation.is_due(self.iteration):
             return figures
-        measured, before = None, self.evaluation.parts
-        alone = jax.process_count() == 1
-        leaving = interruption.leaving() if alone else contextlib.nullcontext()
-        if not hosts.any_of(interruption.signal_name):
-            with leaving:
-                measured = self.evaluation.measure(self.iteration, self.average)
+        before = self.evaluation.parts
+        measure = functools.partial(
+            self.evaluation.measure, self.iteration, self.average
+        )
+        if jax.process_count() == 1:
+            measured = interruption.until_signal(measure)
+        else:
+            measured = None if hosts.any_of(interruption.signal_name) else measure()
         if measured is None:
             self.evaluation.restore(before)
             self._unmeasured = figures

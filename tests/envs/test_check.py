@@ -316,46 +316,7 @@ class ActionsAreNotCounted(_Game):
     num_actions = 0
 
 
-class TellsOfFinalBoards(_Game):
-    def auxiliary_targets(self, state):
-        ownership = state.board.reshape(3, 3)
-        return envs.AuxiliaryTargets(ownership=ownership, score=jnp.float32(0))
-
-
-class OwnershipIsFlat(TellsOfFinalBoards):
-    def auxiliary_targets(self, state):
-        return envs.AuxiliaryTargets(ownership=state.board, score=jnp.float32(0))
-
-
-class OwnershipIsCounted(TellsOfFinalBoards):
-    def auxiliary_targets(self, state):
-        told = super().auxiliary_targets(state)
-        return dataclasses.replace(told, ownership=2 * told.ownership)
-
-
-class OwnershipIsNotTurned(TellsOfFinalBoards):
-    def auxiliary_targets(self, state):
-        told = super().auxiliary_targets(state)
-        return dataclasses.replace(told, ownership=told.ownership.at[0, 0].set(1))
-
-
-class ScoreIsNotFinite(TellsOfFinalBoards):
-    def auxiliary_targets(self, state):
-        told = super().auxiliary_targets(state)
-        return dataclasses.replace(told, score=jnp.float32(jnp.nan))
-
-
-class TellsATuple(TellsOfFinalBoards):
-    def auxiliary_targets(self, state):
-        return state.board.reshape(3, 3), jnp.float32(0)
-
-
 CAUGHT = {
-    OwnershipIsFlat: r"ownership int8 of shape \(3, 3\) .* got int8 of shape \(9,\)",
-    OwnershipIsCounted: "must give ownership of -1, 0 or 1 and a finite score",
-    OwnershipIsNotTurned: "through symmetry 1 must tell the image of the ownership",
-    ScoreIsNotFinite: "must give ownership of -1, 0 or 1 and a finite score",
-    TellsATuple: "auxiliary_targets must give envs.AuxiliaryTargets, got .*tuple",
     StateIsAPlainTuple: "init must give a subclass of envs.State, got tuple",
     StateIsNotRegistered: "put @jax.tree_util.register_dataclass over Unregistered",
     PlayerIsAPythonNumber: r"current_player must be int32 of shape \(\), got 0",
